@@ -1,0 +1,20 @@
+// f32 from every block type that minfer supports, bit for bit what the format's reference decoder gives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gguf/blocks.h"
+
+namespace minfer::gguf {
+
+// Decodes n values (whole blocks: n % block_size == 0) from `blocks` into `out`. Neither needs any alignment.
+using DequantizeFn = void (*)(const void* blocks, float* out, size_t n);
+
+// The decoder of `type` for this machine's instruction set; null where minfer does not support the type.
+DequantizeFn dequantizer(TensorType type);
+
+float f16_to_f32(uint16_t bits);  // exact, subnormals, infinities and NaNs included
+uint16_t f32_to_f16(float value);  // round to nearest even
+
+}  // namespace minfer::gguf

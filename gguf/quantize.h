@@ -1,0 +1,16 @@
+// f32 into every block type that minfer supports: for test files and for requantizing. Plain rounding to the nearest
+// representable value under a per-block scale; no importance weighting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gguf/blocks.h"
+
+namespace minfer::gguf {
+
+// Encodes n values (n % block_size == 0). Throws Error where the type is not supported.
+std::vector<std::byte> quantize(TensorType type, const float* values, size_t n);
+
+}  // namespace minfer::gguf
