@@ -53,4 +53,6 @@ struct TypeInfo {
 // Null where the number is no tensor type that this format version knows.
 const TypeInfo* type_info(TensorType type);
 
+// The structs of the supported block types are in gguf/block_layouts.h.
+
 }  // namespace minfer::gguf

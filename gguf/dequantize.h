@@ -5,16 +5,20 @@
 #include <cstdint>
 
 #include "gguf/blocks.h"
+#include "gguf/isa.h"
 
 namespace minfer::gguf {
 
-// Decodes n values (whole blocks: n % block_size == 0) from `blocks` into `out`. Neither needs any alignment.
+// Decodes n values (whole blocks: n % block_size == 0) from `blocks` into `out`. Neither needs any alignment;
+// they do not overlap.
 using DequantizeFn = void (*)(const void* blocks, float* out, size_t n);
 
 // The decoder of `type` for this machine's instruction set; null where minfer does not support the type.
 DequantizeFn dequantizer(TensorType type);
+// The same at a given level, which must be one that this machine has. All levels give the same bits.
+DequantizeFn dequantizer(TensorType type, Isa level);
 
-float f16_to_f32(uint16_t bits);  // exact, subnormals, infinities and NaNs included
+float f16_to_f32(uint16_t bits);   // exact, subnormals, infinities and NaNs (with their payload) included
 uint16_t f32_to_f16(float value);  // round to nearest even
 
 }  // namespace minfer::gguf

@@ -10,4 +10,7 @@ enum class Isa { kBase, kAvx2, kAvx512 };
 Isa isa();
 const char* isa_name(Isa level);
 
+// What isa() does with MINFER_ISA=`wish`, null or empty where it is not set; decided anew at each call.
+Isa choose_isa(const char* wish);
+
 }  // namespace minfer::gguf
