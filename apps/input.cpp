@@ -1,0 +1,63 @@
+#include "apps/input.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/cancel.h"
+#include "core/error.h"
+
+namespace minfer {
+namespace {
+
+std::string read_all(int fd, const std::string& name) {
+  std::string bytes;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n > 0) {
+      bytes.append(buffer, static_cast<size_t>(n));
+    } else if (n == 0) {
+      return bytes;
+    } else if (errno == EINTR) {
+      throw_if_interrupted();
+    } else {
+      throw Error(ExitCode::kUsage, name + ": " + std::strerror(errno));
+    }
+  }
+}
+
+std::string read_prompt_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(ExitCode::kUsage, "-f " + path + ": " + std::strerror(errno));
+  try {
+    std::string bytes = read_all(fd, "-f " + path);
+    ::close(fd);
+    return bytes;
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+}
+
+}  // namespace
+
+std::string read_prompt(const Options& options) {
+  std::string prompt;
+  if (options.prompt_file) {
+    prompt = read_prompt_file(*options.prompt_file);
+  } else if (*options.prompt == "-") {
+    prompt = read_all(STDIN_FILENO, "standard input");
+  } else {
+    prompt = *options.prompt;
+  }
+  if (prompt.empty()) {
+    const std::string source = options.prompt_file ? "-f " + *options.prompt_file : *options.prompt == "-" ? "-p -" : "-p";
+    throw Error(ExitCode::kUsage, source + ": the prompt is empty");
+  }
+  return prompt;
+}
+
+}  // namespace minfer

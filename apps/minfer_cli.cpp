@@ -1,0 +1,60 @@
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <new>
+
+#include "apps/logging.h"
+#include "apps/modes.h"
+#include "apps/output.h"
+#include "core/cancel.h"
+#include "gguf/error.h"
+
+namespace {
+
+minfer::ExitCode run(int argc, char** argv) {
+  using namespace minfer;
+  const Options options = parse_options(argc, argv);
+  set_up_logging(options.quiet ? LogLevel::kQuiet : options.verbose ? LogLevel::kVerbose : LogLevel::kNormal);
+  switch (options.mode) {
+    case Mode::kGenerate:
+      return run_generate(options);
+    case Mode::kTokenize:
+      return run_tokenize(options);
+    case Mode::kInfo:
+      return run_info(options);
+    case Mode::kVersion:
+      return run_version();
+    case Mode::kHelp:
+      write_stdout(options.help_text);
+  }
+  return ExitCode::kOk;
+}
+
+minfer::ExitCode fail(minfer::ExitCode code, const char* what) {
+  spdlog::error("{}", what);
+  return code;
+}
+
+minfer::ExitCode run_and_report(int argc, char** argv) {
+  using minfer::ExitCode;
+  try {
+    return run(argc, argv);
+  } catch (const minfer::Error& error) {
+    return fail(error.code(), error.what());
+  } catch (const minfer::gguf::Error& error) {
+    return fail(ExitCode::kModelFile, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::kDevice, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::kRuntime, error.what());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, reported like any other
+  minfer::install_interrupt_handler();
+  minfer::set_up_logging(minfer::LogLevel::kNormal);
+  return static_cast<int>(run_and_report(argc, argv));
+}

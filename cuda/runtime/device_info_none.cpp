@@ -1,0 +1,9 @@
+#include "cuda/runtime/device_info.h"
+
+namespace minfer::cu {
+
+Devices list_devices() { return {{}, "this binary was built without CUDA"}; }
+
+std::string toolkit_description() { return "no CUDA"; }
+
+}  // namespace minfer::cu
