@@ -9,9 +9,9 @@
 //   string = u64 length | bytes (UTF-8, no terminator)
 //   array  = u32 element type | u64 count | elements
 //
-// dims[0] is the innermost (contiguous) one. A model may be split over files NAME-00001-of-0000N.gguf: every one is a
-// GGUF file of its own with the keys split.no (from 0), split.count and split.tensors.count; the first holds the
-// metadata. Source: the GGUF specification in the ggml project's docs.
+// dims[0] is the innermost (contiguous) one. A model may be split over files NAME-00001-of-0000N.gguf: every
+// one is a GGUF file of its own with the keys split.no (from 0), split.count and split.tensors.count; the
+// first holds the metadata. Source: the GGUF specification in the ggml project's docs.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,15 @@ inline constexpr uint32_t kMinVersion = 2;
 inline constexpr uint32_t kMaxVersion = 3;
 inline constexpr uint32_t kDefaultAlignment = 32;
 inline constexpr uint32_t kMaxDims = 4;
+
+// Bounds that no real file comes near; they keep what a hostile one makes us allocate below its own size plus
+// 1 MiB.
+inline constexpr uint64_t kMaxKeys = 4096;
+inline constexpr uint64_t kMaxTensors = 16384;
+inline constexpr uint64_t kMaxKeyBytes = 65535;        // the specification's own bound
+inline constexpr uint64_t kMaxTensorNameBytes = 1024;  // the specification says 64
+inline constexpr uint32_t kMaxAlignment = 1u << 20;
+inline constexpr int kMaxArrayDepth = 4;
 
 enum class ValueType : uint32_t {
   kU8 = 0,

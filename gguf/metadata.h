@@ -1,5 +1,5 @@
-// The typed key-value section of a GGUF file. Strings and arrays are views into the file: nothing is copied, and they
-// live as long as the Reader they come from.
+// The typed key-value section of a GGUF file. Strings and arrays are views into the file: nothing is copied,
+// and they live as long as the Reader they come from.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,7 +18,8 @@
 
 namespace minfer::gguf {
 
-// n strings laid out as in the file (u64 length, bytes), validated when the file was read. Forward iteration only.
+// n strings laid out as in the file (u64 length, bytes), validated when the file was read. Forward iteration
+// only.
 class StringArray {
  public:
   class Iterator {
@@ -67,7 +69,8 @@ struct NestedArray {
   size_t n = 0;
 };
 
-using Value = std::variant<uint64_t, int64_t, double, bool, std::string_view, ScalarArray, StringArray, NestedArray>;
+using Value =
+    std::variant<uint64_t, int64_t, double, bool, std::string_view, ScalarArray, StringArray, NestedArray>;
 
 struct Entry {
   std::string_view key;
@@ -75,10 +78,13 @@ struct Entry {
   Value value;
 };
 
-// Getters return nothing where the key is absent and throw Error, naming the key and both types, where it holds
-// something else. Integers of any width and sign are accepted where the value fits.
+// Getters return nothing where the key is absent and throw Error, naming the key and both types, where it
+// holds something else. Integers of any width and sign are accepted where the value fits.
 class Metadata {
  public:
+  Metadata() = default;
+  explicit Metadata(std::string file_name) : file_name_(std::move(file_name)) {}  // for messages
+
   const Entry* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
 
@@ -88,15 +94,22 @@ class Metadata {
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string_view> get_string(std::string_view key) const;
   std::optional<StringArray> get_strings(std::string_view key) const;
-  // Arrays of any integer (or float) type, widened. Throws where a value does not fit.
+  // Arrays of any integer (or, for f32, also any float) type, converted. Throws where a value does not fit,
+  // and where more than 2^18 elements of fewer than 4 bytes would have to be widened: the copy may not
+  // outgrow the file.
   std::optional<std::vector<int32_t>> get_i32s(std::string_view key) const;
   std::optional<std::vector<float>> get_f32s(std::string_view key) const;
 
   const std::vector<Entry>& entries() const { return entries_; }  // in file order
   // Throws Error on a duplicate key.
   void add(Entry entry);
+  void reserve(size_t n) { entries_.reserve(n); }
 
  private:
+  [[noreturn]] void fail(const Entry& entry, const std::string& why) const;
+  const ScalarArray& scalars(const Entry& entry, const char* wanted) const;
+
+  std::string file_name_;
   std::vector<Entry> entries_;
   std::unordered_map<std::string_view, size_t> index_;
 };

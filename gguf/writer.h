@@ -13,8 +13,9 @@
 
 namespace minfer::gguf {
 
-// Keys and tensors are written in the order in which they were added; nothing is validated, so that a test can write
-// a wrong file too. `finish` may be called once.
+// Keys and tensors are written in the order in which they were added, behind general.alignment where it is
+// not the default. Nothing is validated, so that a test can write a wrong file too. `finish` may be called
+// once.
 class Writer {
  public:
   explicit Writer(uint32_t version = kMaxVersion, uint32_t alignment = kDefaultAlignment);
@@ -35,10 +36,14 @@ class Writer {
   void add_i32s(std::string_view key, std::span<const int32_t> values);
   void add_f32s(std::string_view key, std::span<const float> values);
   // An array of any scalar type, its elements already as little-endian bytes.
-  void add_scalars(std::string_view key, ValueType element_type, uint64_t n, std::span<const std::byte> bytes);
+  void add_scalars(std::string_view key, ValueType element_type, uint64_t n,
+                   std::span<const std::byte> bytes);
+  // A value of any type as the bytes that stand in the file behind the type: nested arrays, and wrong values.
+  void add_raw(std::string_view key, ValueType type, std::span<const std::byte> bytes);
 
   // dims[0] is the contiguous one; `data` is whole blocks of `type`.
-  void add_tensor(std::string_view name, TensorType type, std::span<const uint64_t> dims, std::span<const std::byte> data);
+  void add_tensor(std::string_view name, TensorType type, std::span<const uint64_t> dims,
+                  std::span<const std::byte> data);
 
   std::vector<std::byte> finish();
 
