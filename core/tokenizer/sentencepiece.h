@@ -1,0 +1,34 @@
+// SentencePiece BPE ("llama"): characters merge into tokens, the best score first; what is no token becomes
+// bytes. Kudo and Richardson 2018, SentencePiece: A simple and language independent subword tokenizer.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tokenizer/vocab_tokenizer.h"
+
+namespace minfer {
+
+// Spaces are spelled U+2581 inside. A U+2581 of the text itself therefore comes back as a space, as
+// everywhere.
+class SentencePieceTokenizer final : public VocabTokenizer {
+ public:
+  SentencePieceTokenizer(const gguf::Metadata& metadata, Vocab vocab);
+
+  std::string decode(std::span<const TokenId> ids, bool with_special) const override;
+  std::string model() const override { return "llama"; }
+  std::string pretokenizer() const override { return {}; }
+
+ private:
+  void encode_text(std::string_view text, std::vector<TokenId>& ids) const override;
+  std::string normal_bytes(std::string_view text) const override;
+  TokenId find_piece(std::string_view text) const;
+
+  bool add_space_prefix_;  // before every stretch of text: at the start and after a special token
+  std::array<TokenId, 256> byte_ids_{};
+};
+
+}  // namespace minfer
