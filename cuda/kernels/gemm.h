@@ -1,0 +1,42 @@
+// C[nt, od] = A[nt, id] * B[od, id]^T on tensor cores: f16 operands, f32 sums. Prefill.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+namespace minfer::cu {
+
+enum class GemmEpilogue {
+  kStore,     // out_f32 = c + bias
+  kResidual,  // out_f32 += c * scale
+  kSwiglu,    // B's rows are gate and up in turn: out_f16[t, j] = silu(c[t, 2j]) * c[t, 2j + 1] * scale
+};
+
+struct GemmArgs {
+  const half* a = nullptr;      // [nt, id], 16-byte aligned; or
+  const float* a_f32 = nullptr; // [nt, id], converted in the kernel (MINFER_GEMM_AF32)
+  const half* b = nullptr;      // [od, id], 16-byte aligned
+  int nt = 0, od = 0, id = 0;   // nt, od >= 1; id % 8 == 0; od even for kSwiglu
+  GemmEpilogue epilogue = GemmEpilogue::kStore;
+  const float* bias = nullptr;  // [od] or null
+  float* out_f32 = nullptr;     // [nt, od]
+  half* out_f16 = nullptr;      // kSwiglu: [nt, od / 2]
+  float scale = 1.0f;
+};
+
+// The tile: rows of A x rows of B (TM) x k step (KS).
+struct GemmTile {
+  int bm = 0, tm = 0, ks = 0;
+  std::string describe() const;  // "128x256x32"
+};
+// The measured default of the shape's class; MINFER_GEMM_TM=64|128|256 and MINFER_GEMM_KS=32|64 override it.
+GemmTile gemm_tile(int nt, int od, int id);
+bool gemm_wants_f32_a();  // MINFER_GEMM_AF32=1
+
+// The order in which a row's products are summed depends on id and the tile's KS alone.
+void gemm(const GemmArgs& a, cudaStream_t stream);
+void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream);
+
+}  // namespace minfer::cu

@@ -1,0 +1,29 @@
+// Behind the q, k, v product: q/k norms (Qwen3), RoPE, and the store of k and v into the KV cache, in one pass.
+// Su et al. 2021, RoFormer; Peng et al. 2023, YaRN.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include "cuda/kernels/rows.h"
+
+namespace minfer::cu {
+
+struct RopeStoreArgs {
+  const float* qkv = nullptr;     // [n_tokens, (n_head + 2 n_head_kv) * head_dim]: q, k, v; rotated pairs are adjacent
+  const float* q_norm = nullptr;  // [head_dim], in the rows' order, or null
+  const float* k_norm = nullptr;  // [head_dim] or null
+  // [n_rot / 2] angle of pair i at position p: p * freq[i]; in f64 products, since p * freq in f32 is off by 1e-3 at
+  // 131,072. Linear scaling, YaRN and rope_freqs are folded in by the host, as is `magnitude` (YaRN's mscale).
+  const double* freq = nullptr;
+  float magnitude = 1.0f;
+  RowTable rows;
+  half* q = nullptr;              // [n_tokens, n_head, head_dim], rotated, times q_scale
+  float q_scale = 1.0f;           // 1 where flash attention folds the scale into its exponent
+  KvArena kv;
+  int n_tokens = 0, n_head = 0, n_head_kv = 0, head_dim = 0, n_rot = 0;
+  float eps = 0;                  // of the norms
+};
+void rope_store(const RopeStoreArgs& a, cudaStream_t stream);
+
+}  // namespace minfer::cu
