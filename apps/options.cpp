@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <limits>
-#include <map>
 
 #include "core/error.h"
 
@@ -32,6 +31,13 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& targe
   return app.add_option(flags, parse, help)->type_name("N");
 }
 
+DeviceChoice parse_device(const std::string& name) {
+  if (name == "auto") return DeviceChoice::kAuto;
+  if (name == "cpu") return DeviceChoice::kCpu;
+  if (name == "cuda") return DeviceChoice::kCuda;
+  throw CLI::ValidationError("--device", "'" + name + "' is none of auto, cpu, cuda");
+}
+
 void declare(CLI::App& app, Options& options) {
   constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
   app.add_option("-m,--model", options.model, "Model file (GGUF; the first one of a split model)")->type_name("FILE");
@@ -45,12 +51,10 @@ void declare(CLI::App& app, Options& options) {
               "Tokens to generate at most; -1: until the context is full (default 512)");
   add_integer(app, "-c,--ctx-size", options.n_ctx, 0, kMax,
               "Context: tokens of prompt and completion together; 0: as trained (default 0)");
-  app.add_option("--device", options.device, "auto, cpu or cuda (default auto)")
-      ->type_name("NAME")
-      ->transform(CLI::Transformer(std::map<std::string, DeviceChoice>{
-          {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}}))
-      ->check(CLI::IsMember(std::map<std::string, DeviceChoice>{
-          {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}}));
+  app.add_option_function<std::string>(
+         "--device", [&options](const std::string& name) { options.device = parse_device(name); },
+         "auto, cpu or cuda (default auto)")
+      ->type_name("NAME");
   add_integer(app, "-t,--threads", options.n_threads, 0, 1024, "CPU threads; 0: one a processor (default 0)");
   app.add_flag("--ignore-eos", options.ignore_eos, "Go on past end-of-generation tokens");
   app.add_flag("--parse-special", options.parse_special, "Read '<|im_end|>' and the like in the prompt as control tokens");

@@ -6,6 +6,12 @@ namespace minfer::cu {
 
 Devices list_devices() {
   Devices devices;
+  int driver_version = 0;
+  if (cudaDriverGetVersion(&driver_version) != cudaSuccess || driver_version == 0) {
+    cudaGetLastError();
+    devices.why_none = "no NVIDIA driver";
+    return devices;
+  }
   int n_devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&n_devices); error != cudaSuccess) {
     cudaGetLastError();  // the error is reported here: the next call must not meet it again
