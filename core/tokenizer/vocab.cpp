@@ -41,6 +41,7 @@ constexpr std::string_view kEndTexts[] = {
     "_<EOT>",
     "[EOT]",
     "[EOS]",
+    "</s>",
     "<eos>",
     "<turn|>",
     "[e~[",
@@ -220,8 +221,6 @@ void Vocab::find_end_of_generation(const gguf::Metadata& metadata) {
     }
     add(id);
   }
-  // Too plain a text to overrule the file with: HTML has it.
-  if (const TokenId id = find("</s>"); id != kNoToken && type(id) == TokenType::kControl) add(id);
   add(eos_);
   add(read_id(metadata, ggml_key("eot_token_id"), kNoToken));
   add(read_id(metadata, ggml_key("eom_token_id"), kNoToken));
