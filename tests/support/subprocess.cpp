@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class Fd {
  public:
@@ -85,7 +87,9 @@ class Conversation {
 
  private:
   void step(Outcome& outcome) {
-    pollfd fds[3] = {{out_.read_end.get(), POLLIN, 0}, {err_.read_end.get(), POLLIN, 0}, {in_.write_end.get(), POLLOUT, 0}};
+    pollfd fds[3] = {{out_.read_end.get(), POLLIN, 0},
+                     {err_.read_end.get(), POLLIN, 0},
+                     {in_.write_end.get(), POLLOUT, 0}};
     ::poll(fds, 3, 20);
     if (fds[0].revents) drain(out_.read_end, outcome.out);
     if (fds[1].revents) drain(err_.read_end, outcome.err);
@@ -144,7 +148,8 @@ Outcome run_process(const Run& run) {
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
-    const int to = run.stdout_path.empty() ? out.write_end.get() : ::open(run.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int to = run.stdout_path.empty() ? out.write_end.get()
+                                           : ::open(run.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
     become(run, in.read_end.get(), to, err.write_end.get());
   }
   in.read_end.close();
