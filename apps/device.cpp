@@ -19,12 +19,15 @@ std::string why_not_cuda() {
 }  // namespace
 
 void check_device(const Options& options) {
-  if (options.device == DeviceChoice::kCuda) throw Error(ExitCode::kDevice, "--device cuda: " + why_not_cuda());
+  if (options.device == DeviceChoice::kCuda)
+    throw Error(ExitCode::kDevice, "--device cuda: " + why_not_cuda());
 }
 
-std::unique_ptr<Engine> make_engine(const Options& options, const gguf::Reader& file, const Tokenizer& tokenizer) {
+std::unique_ptr<Engine> make_engine(const Options& options, const gguf::Reader& file,
+                                    const Tokenizer& tokenizer) {
   check_device(options);
-  auto engine = make_reference_engine(file, {.n_threads = options.n_threads, .n_vocab_used = tokenizer.n_vocab()});
+  auto engine =
+      make_reference_engine(file, {.n_threads = options.n_threads, .n_vocab_used = tokenizer.n_vocab()});
   if (options.device == DeviceChoice::kAuto) {
     spdlog::info("device: {} (auto: {})", engine->description(), why_not_cuda());
   } else {

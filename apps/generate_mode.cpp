@@ -11,7 +11,8 @@ namespace minfer {
 namespace {
 
 std::string rate(int64_t n, double seconds) {
-  return n > 0 && seconds > 0 ? fmt::format("{:8.2f} tokens/s", static_cast<double>(n) / seconds) : "     n/a";
+  return n > 0 && seconds > 0 ? fmt::format("{:8.2f} tokens/s", static_cast<double>(n) / seconds)
+                              : "     n/a";
 }
 
 void report(const Generation& run, double load_seconds) {
@@ -21,9 +22,10 @@ void report(const Generation& run, double load_seconds) {
   spdlog::info("load    {:26.3f} s", load_seconds);
   spdlog::info("prefill {:8} tokens {:10.3f} s {}", run.n_prompt, run.prefill_seconds,
                rate(run.n_prompt, run.prefill_seconds));
-  spdlog::info("decode  {:8} tokens {:10.3f} s {}", n_decoded, run.decode_seconds, rate(n_decoded, run.decode_seconds));
-  spdlog::info("first token {:22.3f} s after the start, peak memory {:.1f} MB", load_seconds + run.prefill_seconds,
-               static_cast<double>(peak_memory_bytes()) / 1e6);
+  spdlog::info("decode  {:8} tokens {:10.3f} s {}", n_decoded, run.decode_seconds,
+               rate(n_decoded, run.decode_seconds));
+  spdlog::info("first token {:22.3f} s after the start, peak memory {:.1f} MB",
+               load_seconds + run.prefill_seconds, static_cast<double>(peak_memory_bytes()) / 1e6);
 }
 
 }  // namespace
@@ -31,19 +33,22 @@ void report(const Generation& run, double load_seconds) {
 ExitCode run_generate(const Options& options) {
   check_device(options);
   const std::string prompt = read_prompt(options);
-  const double prompt_seconds = options.prompt == "-" ? seconds_since_start() : 0;  // waiting for a pipe is no loading
+  const double prompt_seconds =
+      options.prompt == "-" ? seconds_since_start() : 0;  // waiting for a pipe is no loading
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   const auto engine = make_engine(options, file, *tokenizer);
   const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
   if (options.n_ctx > engine->hparams().n_ctx_train) {
-    spdlog::warn("-c {}: the model was trained with a context of {}", options.n_ctx, engine->hparams().n_ctx_train);
+    spdlog::warn("-c {}: the model was trained with a context of {}", options.n_ctx,
+                 engine->hparams().n_ctx_train);
   }
   const double load_seconds = seconds_since_start() - prompt_seconds;
 
-  const Generation run = generate(
-      *engine, *tokenizer, ids,
-      {.n_predict = options.n_predict, .n_ctx = options.n_ctx, .ignore_eos = options.ignore_eos}, write_stdout);
+  const Generation run =
+      generate(*engine, *tokenizer, ids,
+               {.n_predict = options.n_predict, .n_ctx = options.n_ctx, .ignore_eos = options.ignore_eos},
+               write_stdout);
   report(run, load_seconds);
   return run.reason == FinishReason::kInterrupted ? ExitCode::kInterrupted : ExitCode::kOk;
 }

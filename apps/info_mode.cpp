@@ -10,12 +10,18 @@
 namespace minfer {
 namespace {
 
-std::string line(std::string_view label, std::string_view value) { return fmt::format("{:<18}{}\n", label, value); }
+std::string line(std::string_view label, std::string_view value) {
+  return fmt::format("{:<18}{}\n", label, value);
+}
 
-std::string megabytes(uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+std::string megabytes(uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
 
 std::string describe_file(const gguf::Reader& file) {
-  const auto text = [&](std::string_view key) { return std::string(file.metadata().get_string(key).value_or("-")); };
+  const auto text = [&](std::string_view key) {
+    return std::string(file.metadata().get_string(key).value_or("-"));
+  };
   std::string out = line("file", file.name());
   out += line("format", fmt::format("GGUF {}, {} file{}, {}", file.version(), file.n_shards(),
                                     file.n_shards() == 1 ? "" : "s", megabytes(file.file_bytes())));
@@ -42,7 +48,8 @@ std::string describe_tensors(const gguf::Reader& file) {
   for (const auto& [type, sum] : sums) {
     const gguf::TypeInfo* info = gguf::type_info(type);
     out += line("tensors " + std::string(info->name),
-                fmt::format("{:5} {:>12}{}", sum.n_tensors, megabytes(sum.n_bytes), info->supported ? "" : "  not supported"));
+                fmt::format("{:5} {:>12}{}", sum.n_tensors, megabytes(sum.n_bytes),
+                            info->supported ? "" : "  not supported"));
   }
   return out + line("tensors in all", fmt::format("{:5} {:>12}", all.n_tensors, megabytes(all.n_bytes)));
 }
@@ -52,8 +59,11 @@ std::string describe_tokenizer(const Tokenizer& tokenizer) {
     return id < 0 ? std::string("none") : fmt::format("{} {}", id, tokenizer.token_bytes(id, true));
   };
   std::string eog;
-  for (const TokenId id : tokenizer.eog_ids()) eog += fmt::format("{}{}", eog.empty() ? "" : ", ", special(id));
-  std::string out = line("tokenizer", tokenizer.model() + (tokenizer.pretokenizer().empty() ? "" : ", " + tokenizer.pretokenizer()));
+  for (const TokenId id : tokenizer.eog_ids())
+    eog += fmt::format("{}{}", eog.empty() ? "" : ", ", special(id));
+  std::string out =
+      line("tokenizer",
+           tokenizer.model() + (tokenizer.pretokenizer().empty() ? "" : ", " + tokenizer.pretokenizer()));
   out += line("vocabulary", std::to_string(tokenizer.n_vocab()));
   out += line("BOS", special(tokenizer.bos_id()) + (tokenizer.adds_bos() ? " (added)" : ""));
   out += line("EOS", special(tokenizer.eos_id()) + (tokenizer.adds_eos() ? " (added)" : ""));
@@ -68,9 +78,11 @@ std::string describe_hparams(const HParams& h) {
   const char* scaling = h.rope_scaling == RopeScaling::kYarn     ? "yarn"
                         : h.rope_scaling == RopeScaling::kLinear ? "linear"
                                                                  : "none";
-  out += line("rope", fmt::format("{}, {} dims, base {}, scaling {}{}",
-                                  h.rope_pairing == RopePairing::kNeox ? "neox" : "norm", h.n_rot, h.rope_freq_base, scaling,
-                                  h.rope_scaling == RopeScaling::kNone ? "" : fmt::format(" by {}", h.rope_scale)));
+  out += line(
+      "rope",
+      fmt::format("{}, {} dims, base {}, scaling {}{}",
+                  h.rope_pairing == RopePairing::kNeox ? "neox" : "norm", h.n_rot, h.rope_freq_base, scaling,
+                  h.rope_scaling == RopeScaling::kNone ? "" : fmt::format(" by {}", h.rope_scale)));
   return out + line("trained context", std::to_string(h.n_ctx_train));
 }
 
@@ -78,8 +90,9 @@ std::string describe_memory(const gguf::Reader& file, const Engine& engine, int3
   const uint64_t kv = engine.kv_bytes(n_ctx);
   std::string out = line("KV cache", fmt::format("{} for {} tokens, {:.1f} KB a token", megabytes(kv), n_ctx,
                                                  static_cast<double>(engine.kv_bytes(1)) / 1e3));
-  return out + line("memory needed", fmt::format("{} (weights and KV cache; a run takes KV for its prompt and -n only)",
-                                                 megabytes(file.file_bytes() + kv)));
+  return out + line("memory needed",
+                    fmt::format("{} (weights and KV cache; a run takes KV for its prompt and -n only)",
+                                megabytes(file.file_bytes() + kv)));
 }
 
 }  // namespace
@@ -92,7 +105,8 @@ ExitCode run_info(const Options& options) {
   write_stdout(describe_tokenizer(*tokenizer));
   const HParams hparams = HParams::read(file);
   write_stdout(describe_hparams(hparams));
-  const auto engine = make_reference_engine(file, {.n_threads = options.n_threads, .n_vocab_used = tokenizer->n_vocab()});
+  const auto engine =
+      make_reference_engine(file, {.n_threads = options.n_threads, .n_vocab_used = tokenizer->n_vocab()});
   write_stdout(describe_memory(file, *engine, options.n_ctx > 0 ? options.n_ctx : hparams.n_ctx_train));
   return ExitCode::kOk;
 }

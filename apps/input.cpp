@@ -1,6 +1,7 @@
 #include "apps/input.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,12 +50,15 @@ std::string read_prompt(const Options& options) {
   if (options.prompt_file) {
     prompt = read_prompt_file(*options.prompt_file);
   } else if (*options.prompt == "-") {
+    spdlog::debug("reading the prompt from standard input");
     prompt = read_all(STDIN_FILENO, "standard input");
   } else {
     prompt = *options.prompt;
   }
   if (prompt.empty()) {
-    const std::string source = options.prompt_file ? "-f " + *options.prompt_file : *options.prompt == "-" ? "-p -" : "-p";
+    const std::string source = options.prompt_file      ? "-f " + *options.prompt_file
+                               : *options.prompt == "-" ? "-p -"
+                                                        : "-p";
     throw Error(ExitCode::kUsage, source + ": the prompt is empty");
   }
   return prompt;

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <limits>
-#include <map>
 
 #include "core/error.h"
 
@@ -15,16 +14,16 @@ constexpr const char* kFooter =
     "stdout carries the answer only; the log goes to stderr.";
 
 // An option that takes a whole number in [lowest, highest] and says so when it gets anything else.
-CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest, int32_t highest,
-                         const std::string& help) {
+CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
+                         int32_t highest, const std::string& help) {
   const std::string name = flags.substr(0, flags.find(','));
   const auto parse = [&target, lowest, highest, name](const CLI::results_t& given) {
     const std::string& text = given.front();
     int32_t value = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (fault != std::errc() || end != text.data() + text.size() || value < lowest || value > highest) {
-      throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " + std::to_string(lowest) + " to " +
-                                           std::to_string(highest));
+      throw CLI::ValidationError(name, "'" + text + "' is not a whole number from " + std::to_string(lowest) +
+                                           " to " + std::to_string(highest));
     }
     target = value;
     return true;
@@ -32,9 +31,17 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& targe
   return app.add_option(flags, parse, help)->type_name("N");
 }
 
+DeviceChoice parse_device(const std::string& name) {
+  if (name == "auto") return DeviceChoice::kAuto;
+  if (name == "cpu") return DeviceChoice::kCpu;
+  if (name == "cuda") return DeviceChoice::kCuda;
+  throw CLI::ValidationError("--device", "'" + name + "' is none of auto, cpu, cuda");
+}
+
 void declare(CLI::App& app, Options& options) {
   constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-  app.add_option("-m,--model", options.model, "Model file (GGUF; the first one of a split model)")->type_name("FILE");
+  app.add_option("-m,--model", options.model, "Model file (GGUF; the first one of a split model)")
+      ->type_name("FILE");
   CLI::Option* prompt =
       app.add_option("-p,--prompt", options.prompt, "Prompt, completed as raw text; '-' reads standard input")
           ->type_name("TEXT");
@@ -45,15 +52,14 @@ void declare(CLI::App& app, Options& options) {
               "Tokens to generate at most; -1: until the context is full (default 512)");
   add_integer(app, "-c,--ctx-size", options.n_ctx, 0, kMax,
               "Context: tokens of prompt and completion together; 0: as trained (default 0)");
-  app.add_option("--device", options.device, "auto, cpu or cuda (default auto)")
-      ->type_name("NAME")
-      ->transform(CLI::Transformer(std::map<std::string, DeviceChoice>{
-          {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}}))
-      ->check(CLI::IsMember(std::map<std::string, DeviceChoice>{
-          {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}}));
+  app.add_option_function<std::string>(
+         "--device", [&options](const std::string& name) { options.device = parse_device(name); },
+         "auto, cpu or cuda (default auto)")
+      ->type_name("NAME");
   add_integer(app, "-t,--threads", options.n_threads, 0, 1024, "CPU threads; 0: one a processor (default 0)");
   app.add_flag("--ignore-eos", options.ignore_eos, "Go on past end-of-generation tokens");
-  app.add_flag("--parse-special", options.parse_special, "Read '<|im_end|>' and the like in the prompt as control tokens");
+  app.add_flag("--parse-special", options.parse_special,
+               "Read '<|im_end|>' and the like in the prompt as control tokens");
   app.add_option("--pretokenizer", options.pretokenizer, "Use this pre-tokenizer instead of the file's")
       ->type_name("NAME");
   app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
@@ -67,8 +73,10 @@ Options parse_options(int argc, char** argv) {
   CLI::App app("minfer-cli: completes a prompt with a GGUF model", "minfer-cli");
   bool tokenize = false, info = false, version = false;
   declare(app, options);
-  CLI::Option* tokenize_flag = app.add_flag("--tokenize", tokenize, "Print the prompt's token ids as a JSON array and exit");
-  app.add_flag("--info", info, "Print what the model file holds and needs, and exit")->excludes(tokenize_flag);
+  CLI::Option* tokenize_flag =
+      app.add_flag("--tokenize", tokenize, "Print the prompt's token ids as a JSON array and exit");
+  app.add_flag("--info", info, "Print what the model file holds and needs, and exit")
+      ->excludes(tokenize_flag);
   app.add_flag("--version", version, "Print the version and exit");
   app.footer(kFooter);
 

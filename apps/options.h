@@ -18,13 +18,13 @@ struct Options {
   int32_t n_predict = 512;                 // -n; -1: until the context is full
   int32_t n_ctx = 0;                       // -c; 0: the trained context
   DeviceChoice device = DeviceChoice::kAuto;
-  int32_t n_threads = 0;                   // -t; 0: one a processor
+  int32_t n_threads = 0;  // -t; 0: one a processor
   bool ignore_eos = false;
   bool parse_special = false;
   std::string pretokenizer;
   bool quiet = false;
   bool verbose = false;
-  std::string help_text;                   // for Mode::kHelp
+  std::string help_text;  // for Mode::kHelp
 };
 
 // Throws Error(kUsage): one line that names the flag, what was given and what is allowed.

@@ -8,8 +8,8 @@
 namespace minfer {
 
 ExitCode run_version() {
-  write_stdout(fmt::format("minfer {} (g++ {}, {}, {})\n", MINFER_VERSION, __VERSION__, cu::toolkit_description(),
-                           gguf::isa_name(gguf::isa())));
+  write_stdout(fmt::format("minfer {} (g++ {}, {}, {})\n", MINFER_VERSION, __VERSION__,
+                           cu::toolkit_description(), gguf::isa_name(gguf::isa())));
   return ExitCode::kOk;
 }
 

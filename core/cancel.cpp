@@ -24,7 +24,9 @@ void install_interrupt_handler() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-bool interrupted() { return g_interrupts != 0; }
+bool interrupted() {
+  return g_interrupts != 0;
+}
 
 void throw_if_interrupted() {
   if (interrupted()) throw Error(ExitCode::kInterrupted, "interrupted");

@@ -3,7 +3,8 @@
 
 namespace minfer {
 
-// SIGINT: the first one asks, the second one ends the process at once with exit code 130. Blocking reads return.
+// SIGINT: the first one asks, the second one ends the process at once with exit code 130. Blocking reads
+// return.
 void install_interrupt_handler();
 
 bool interrupted();

@@ -47,8 +47,9 @@ Budget budget(const Engine& engine, int32_t n_prompt, const GenerateOptions& opt
   const int32_t n_ctx = options.n_ctx > 0 ? options.n_ctx : engine.hparams().n_ctx_train;
   const int32_t n_least = options.n_predict == 0 ? 0 : 1;
   if (n_prompt > n_ctx - n_least) {
-    throw Error(ExitCode::kUsage, fmt::format("the prompt has {} tokens, which leaves no room in the context of {} (-c)",
-                                              n_prompt, n_ctx));
+    throw Error(ExitCode::kUsage,
+                fmt::format("the prompt has {} tokens, which leaves no room in the context of {} (-c)",
+                            n_prompt, n_ctx));
   }
   const int32_t room = n_ctx - n_prompt;
   if (options.n_predict < 0 || options.n_predict > room) return {room, true};
@@ -63,7 +64,8 @@ const RowResult* prefill(Engine& engine, SeqId seq, std::span<const TokenId> pro
     Batch batch;
     const size_t end = std::min(start + kPrefillChunk, prompt.size());
     for (size_t t = start; t < end; ++t) {
-      batch.add(seq, static_cast<int32_t>(t), prompt[t], t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
+      batch.add(seq, static_cast<int32_t>(t), prompt[t],
+                t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
     }
     const auto results = engine.forward(batch);
     if (!results.empty()) last = &results.back();

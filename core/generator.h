@@ -29,12 +29,13 @@ struct Generation {
   double decode_seconds = 0;   // the ids.size() - 1 tokens after it
 };
 
-// Receives the completion piece by piece: whole UTF-8 characters, and at the very end whatever bytes are left.
+// Receives the completion piece by piece: whole UTF-8 characters, and at the very end whatever bytes are
+// left.
 using TextSink = std::function<void(std::string_view)>;
 
-// Throws Error(kUsage) where the prompt is empty or does not fit the context (both numbers), Error(kDevice) where the
-// KV cache does not fit, Error(kRuntime) where logits are not finite; whatever the sink throws passes through. The
-// sequence is freed in every case.
+// Throws Error(kUsage) where the prompt is empty or does not fit the context (both numbers), Error(kDevice)
+// where the KV cache does not fit, Error(kRuntime) where logits are not finite; whatever the sink throws
+// passes through. The sequence is freed in every case.
 Generation generate(Engine& engine, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                     const GenerateOptions& options, const TextSink& sink);
 

@@ -19,8 +19,8 @@ uint64_t peak_memory_bytes() {
 }
 
 double seconds_since_start() {
-  // Field 22 of /proc/self/stat: start time in clock ticks since boot. Field 2, the command, may hold spaces and ends
-  // with the last ')'.
+  // Field 22 of /proc/self/stat: start time in clock ticks since boot. Field 2, the command, may hold spaces
+  // and ends with the last ')'.
   std::ifstream in("/proc/self/stat");
   std::string line;
   std::getline(in, line);

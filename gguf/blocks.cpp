@@ -47,6 +47,8 @@ constexpr TypeInfo kTypes[] = {
     {kTQ1_0, "tq1_0", 256, 54, false},
     {kTQ2_0, "tq2_0", 256, 66, false},
     {kMXFP4, "mxfp4", 32, 17, false},
+    {kNVFP4, "nvfp4", 64, 36, false},
+    {kQ1_0, "q1_0", 128, 18, false},
 };
 
 }  // namespace

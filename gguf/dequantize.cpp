@@ -32,7 +32,8 @@ float f16_to_f32(uint16_t bits) {
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
   }
   const uint32_t wide_exponent = exponent == 0x1f ? 0xffu : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | wide_exponent << 23 | mantissa << 13);
+  const uint32_t quiet = exponent == 0x1f && mantissa != 0 ? 1u << 22 : 0;
+  return std::bit_cast<float>(sign | wide_exponent << 23 | mantissa << 13 | quiet);
 }
 
 uint16_t f32_to_f16(float value) {

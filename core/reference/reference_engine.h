@@ -9,8 +9,8 @@
 namespace minfer {
 
 struct ReferenceOptions {
-  int n_threads = 0;        // 0: one a processor this process may use
-  int32_t n_vocab_used = 0; // rows of the head that argmax may choose: the tokenizer's vocabulary; 0: all
+  int n_threads = 0;         // 0: one a processor this process may use
+  int32_t n_vocab_used = 0;  // rows of the head that argmax may choose: the tokenizer's vocabulary; 0: all
 };
 
 // Weights stay quantized in the file's memory, which must outlive the engine. Throws Error(kModelFile).

@@ -151,7 +151,7 @@ void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids)
       }
     }
     merger.clear();
-    for (const char byte : piece) merger.push(1, byte_ids_[static_cast<uint8_t>(byte)]);
+    for (const char byte : piece) merger.push(0, 1, byte_ids_[static_cast<uint8_t>(byte)]);
     merger.run([&](const Symbol& left, const Symbol& right) { return merges_.find(left.id, right.id); });
     merger.for_each([&](const Symbol& symbol) { emit(symbol.id); });
   }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/tokenizer/merge.h"
+#include "core/tokenizer/hash.h"
 #include "core/utf8.h"
 
 namespace minfer {
@@ -21,6 +21,15 @@ uint32_t rank_of(float score) {
   const auto bits = std::bit_cast<uint32_t>(score + 0.0f);  // -0 and 0 are one score
   const uint32_t ascending = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
   return ~ascending;
+}
+
+// Bytes of the first symbol of `text`: a character, or a byte that begins none, so that bytes survive.
+size_t first_size(std::string_view text) {
+  return static_cast<size_t>(std::max(1, utf8_char_size(text)));
+}
+
+size_t pair_bit(std::string_view left, std::string_view right) {
+  return hash_word((hash_bytes(left) << 1) ^ hash_bytes(right)) % SentencePieceTokenizer::kPairBits;
 }
 
 std::string escape_spaces(std::string_view text, bool add_prefix) {
@@ -42,6 +51,16 @@ std::string escape_spaces(std::string_view text, bool add_prefix) {
 
 SentencePieceTokenizer::SentencePieceTokenizer(const gguf::Metadata& metadata, Vocab vocab)
     : VocabTokenizer(std::move(vocab)), add_space_prefix_(metadata.get_bool(kSpacePrefixKey).value_or(true)) {
+  for (TokenId id = 0; id < n_vocab(); ++id) {
+    const std::string_view text = this->vocab().text(id);
+    if (text.empty()) continue;
+    for (size_t at = first_size(text), previous = 0; at < text.size();) {
+      const size_t size = first_size(text.substr(at));
+      pairs_.set(pair_bit(text.substr(previous, at - previous), text.substr(at, size)));
+      previous = at;
+      at += size;
+    }
+  }
   int n_missing = 0;
   for (size_t byte = 0; byte < 256; ++byte) {
     TokenId id = this->vocab().find_byte(static_cast<uint8_t>(byte));
@@ -71,16 +90,32 @@ TokenId SentencePieceTokenizer::find_piece(std::string_view text) const {
 
 void SentencePieceTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
   const std::string escaped = escape_spaces(text, add_space_prefix_);
-  const std::string_view all = escaped;
   Merger merger;
-  for (size_t at = 0; at < all.size();) {
-    // A byte that begins no character is a symbol of its own, so that bytes survive.
-    const auto size = static_cast<size_t>(std::max(1, utf8_char_size(all.substr(at))));
-    merger.push(static_cast<uint32_t>(size), find_piece(all.substr(at, size)));
+  size_t begin = 0;
+  size_t previous = 0;
+  for (size_t at = first_size(escaped); at < escaped.size();) {
+    const size_t size = first_size(std::string_view(escaped).substr(at));
+    if (!pairs_.test(pair_bit(std::string_view(escaped).substr(previous, at - previous),
+                              std::string_view(escaped).substr(at, size)))) {
+      encode_stretch(escaped, begin, at, merger, ids);
+      begin = at;
+    }
+    previous = at;
+    at += size;
+  }
+  encode_stretch(escaped, begin, escaped.size(), merger, ids);
+}
+
+void SentencePieceTokenizer::encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
+                                            std::vector<TokenId>& ids) const {
+  merger.clear();
+  for (size_t at = begin; at < end;) {
+    const size_t size = first_size(text.substr(at));
+    merger.push(static_cast<uint32_t>(at), static_cast<uint32_t>(size), find_piece(text.substr(at, size)));
     at += size;
   }
   merger.run([&](const Symbol& left, const Symbol& right) -> Merge {
-    const TokenId id = find_piece(all.substr(left.begin, left.size + right.size));
+    const TokenId id = find_piece(text.substr(left.begin, left.size + right.size));
     return {id == kNoToken ? 0 : rank_of(vocab().score(id)), id};
   });
   merger.for_each([&](const Symbol& symbol) {
@@ -88,7 +123,7 @@ void SentencePieceTokenizer::encode_text(std::string_view text, std::vector<Toke
       ids.push_back(symbol.id);
       return;
     }
-    for (const char byte : all.substr(symbol.begin, symbol.size)) {
+    for (const char byte : text.substr(symbol.begin, symbol.size)) {
       const TokenId id = byte_ids_[static_cast<uint8_t>(byte)];
       if (id != kNoToken) ids.push_back(id);
     }

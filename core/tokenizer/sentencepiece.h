@@ -3,11 +3,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/tokenizer/merge.h"
 #include "core/tokenizer/vocab_tokenizer.h"
 
 namespace minfer {
@@ -16,6 +18,8 @@ namespace minfer {
 // everywhere.
 class SentencePieceTokenizer final : public VocabTokenizer {
  public:
+  static constexpr size_t kPairBits = size_t{1} << 18;
+
   SentencePieceTokenizer(const gguf::Metadata& metadata, Vocab vocab);
 
   std::string decode(std::span<const TokenId> ids, bool with_special) const override;
@@ -26,9 +30,14 @@ class SentencePieceTokenizer final : public VocabTokenizer {
   void encode_text(std::string_view text, std::vector<TokenId>& ids) const override;
   std::string normal_bytes(std::string_view text) const override;
   TokenId find_piece(std::string_view text) const;
+  void encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
+                      std::vector<TokenId>& ids) const;
 
   bool add_space_prefix_;  // before every stretch of text: at the start and after a special token
   std::array<TokenId, 256> byte_ids_{};
+  // Pairs of characters that stand beside each other in some token, by hash; no merge crosses any other pair,
+  // so that text may be cut there. Two pairs that share a bit only make a cut go missing.
+  std::bitset<kPairBits> pairs_;
 };
 
 }  // namespace minfer

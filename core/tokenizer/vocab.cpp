@@ -41,6 +41,7 @@ constexpr std::string_view kEndTexts[] = {
     "_<EOT>",
     "[EOT]",
     "[EOS]",
+    "</s>",
     "<eos>",
     "<turn|>",
     "[e~[",
@@ -80,28 +81,43 @@ std::string ggml_key(std::string_view name) {
 
 }  // namespace
 
+StringIndex::Slot StringIndex::make_slot(std::string_view text, uint64_t hash) {
+  Slot slot;
+  slot.size = static_cast<uint32_t>(std::min<size_t>(text.size(), std::numeric_limits<uint32_t>::max()));
+  slot.word = hash;
+  if (text.size() <= sizeof slot.word) {
+    slot.word = 0;
+    if (!text.empty()) std::memcpy(&slot.word, text.data(), text.size());
+  }
+  return slot;
+}
+
+// The slot that holds `text`, or the free one where it belongs.
+size_t StringIndex::slot_of(const std::vector<std::string_view>& texts, std::string_view text,
+                            uint64_t hash) const {
+  const Slot wanted = make_slot(text, hash);
+  const size_t mask = slots_.size() - 1;
+  for (size_t at = hash & mask;; at = (at + 1) & mask) {
+    const Slot& slot = slots_[at];
+    if (slot.id == kNoToken) return at;
+    if (slot.word != wanted.word || slot.size != wanted.size) continue;
+    if (text.size() <= sizeof slot.word || texts[static_cast<size_t>(slot.id)] == text) return at;
+  }
+}
+
 void StringIndex::build(const std::vector<std::string_view>& texts) {
   slots_.assign(std::bit_ceil(texts.size() + texts.size() / 2 + 1), Slot{});
-  const size_t mask = slots_.size() - 1;
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].empty()) continue;
-    const auto hash = static_cast<uint32_t>(hash_bytes(texts[i]));
-    size_t at = hash & mask;
-    while (slots_[at].id != kNoToken &&
-           (slots_[at].hash != hash || texts[static_cast<size_t>(slots_[at].id)] != texts[i])) {
-      at = (at + 1) & mask;
-    }
-    slots_[at] = {hash, static_cast<TokenId>(i)};
+    const uint64_t hash = hash_bytes(texts[i]);
+    Slot& slot = slots_[slot_of(texts, texts[i], hash)];
+    slot = make_slot(texts[i], hash);
+    slot.id = static_cast<TokenId>(i);
   }
 }
 
 TokenId StringIndex::find(const std::vector<std::string_view>& texts, std::string_view text) const {
-  const size_t mask = slots_.size() - 1;
-  const auto hash = static_cast<uint32_t>(hash_bytes(text));
-  for (size_t at = hash & mask; slots_[at].id != kNoToken; at = (at + 1) & mask) {
-    if (slots_[at].hash == hash && texts[static_cast<size_t>(slots_[at].id)] == text) return slots_[at].id;
-  }
-  return kNoToken;
+  return slots_[slot_of(texts, text, hash_bytes(text))].id;
 }
 
 std::optional<uint8_t> byte_token_value(std::string_view text) {
@@ -220,8 +236,6 @@ void Vocab::find_end_of_generation(const gguf::Metadata& metadata) {
     }
     add(id);
   }
-  // Too plain a text to overrule the file with: HTML has it.
-  if (const TokenId id = find("</s>"); id != kNoToken && type(id) == TokenType::kControl) add(id);
   add(eos_);
   add(read_id(metadata, ggml_key("eot_token_id"), kNoToken));
   add(read_id(metadata, ggml_key("eom_token_id"), kNoToken));

@@ -25,10 +25,15 @@ class StringIndex {
   TokenId find(const std::vector<std::string_view>& texts, std::string_view text) const;
 
  private:
+  // The table of a large vocabulary is out of the cache, and so are the texts: a short text is compared in
+  // the slot.
   struct Slot {
-    uint32_t hash = 0;
     TokenId id = kNoToken;
+    uint32_t size = 0;
+    uint64_t word = 0;  // up to 8 bytes: the text itself, padded with zeros; more: its hash
   };
+  static Slot make_slot(std::string_view text, uint64_t hash);
+  size_t slot_of(const std::vector<std::string_view>& texts, std::string_view text, uint64_t hash) const;
   std::vector<Slot> slots_;  // a power of two
 };
 

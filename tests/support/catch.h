@@ -1,5 +1,5 @@
-// Catch2 2 and 3 under one include, and a skip that both have: the case prints "SKIPPED: why" and returns, which
-// ctest then lists as skipped, by name.
+// Catch2 2 and 3 under one include, and a skip that both have: the case prints "SKIPPED: why" and returns,
+// which ctest then lists as skipped, by name.
 #pragma once
 
 #if __has_include(<catch2/catch_test_macros.hpp>)
@@ -12,8 +12,8 @@
 
 #include <cstdio>
 
-#define MINFER_SKIP(reason)                                  \
-  do {                                                       \
+#define MINFER_SKIP(reason)                                    \
+  do {                                                         \
     std::printf("SKIPPED: %s\n", std::string(reason).c_str()); \
-    return;                                                  \
+    return;                                                    \
   } while (false)
