@@ -20,10 +20,10 @@ struct GemmArgs {
   const half* b = nullptr;      // [od, id], 16-byte aligned
   int nt = 0, od = 0, id = 0;   // nt, od >= 1; id % 8 == 0; od even for kSwiglu
   GemmEpilogue epilogue = GemmEpilogue::kStore;
-  const float* bias = nullptr;  // [od] or null
-  float* out_f32 = nullptr;     // [nt, od]
-  half* out_f16 = nullptr;      // kSwiglu: [nt, od / 2]
-  float scale = 1.0f;
+  const float* bias = nullptr;  // [od] or null; kStore
+  float* out_f32 = nullptr;     // [nt, od], 16-byte aligned
+  half* out_f16 = nullptr;      // kSwiglu: [nt, od / 2], 16-byte aligned
+  float scale = 1.0f;           // kResidual, kSwiglu
 };
 
 // The tile: rows of A x rows of B (TM) x k step (KS).
@@ -31,11 +31,13 @@ struct GemmTile {
   int bm = 0, tm = 0, ks = 0;
   std::string describe() const;  // "128x256x32"
 };
-// The measured default of the shape's class; MINFER_GEMM_TM=64|128|256 and MINFER_GEMM_KS=32|64 override it.
-GemmTile gemm_tile(int nt, int od, int id);
+// The default of the shape's class (a model of waves over this card's SMs, fitted to measurements);
+// MINFER_GEMM_TM=64|128|256 (192|224 with KS 64 and A in f16) and MINFER_GEMM_KS=32|64 override it.
+GemmTile gemm_tile(int nt, int od, int id, bool f32_a = false);
 bool gemm_wants_f32_a();  // MINFER_GEMM_AF32=1
 
-// The order in which a row's products are summed depends on id and the tile's KS alone.
+// A row's products are summed in ascending k, 16 at a time, whatever the tile and whatever nt: C's row is the same bits
+// for any of them. Error(kRuntime) where the tile is not one of gemm_tile.h's, or lacks A in f32.
 void gemm(const GemmArgs& a, cudaStream_t stream);
 void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream);
 
