@@ -1,0 +1,251 @@
+#include "cuda/engine.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/error.h"
+#include "core/tensor_map.h"
+#include "cuda/decode_graph.h"
+#include "cuda/memory_plan.h"
+#include "cuda/pipeline.h"
+#include "cuda/runtime/device_info.h"
+#include "cuda/weights.h"
+
+namespace minfer::cu {
+namespace {
+
+MemoryPlan plan_on_this_device(const HParams& h, const ModelTensors& tensors, const CudaOptions& options) {
+  flash_prefill_tile_rows(h.head_dim);  // refuses a head_dim that has no kernel
+  size_t free_bytes = 0, total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "device memory");
+  const MemoryPlan plan = plan_memory(h, tensors, options, free_bytes);
+  spdlog::info("device memory: {}; {:.2f} GB free", plan.describe(), static_cast<double>(free_bytes) / 1e9);
+  if (options.f16_cache == F16Cache::kAuto && !plan.use_f16_cache) {
+    spdlog::warn("--f16-cache auto: off, since f16 weights do not fit; prefill decodes each matrix as it goes and is slower");
+  }
+  return plan;
+}
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(const gguf::Reader& file, const CudaOptions& options)
+      : h_(HParams::read(file)),
+        n_vocab_used_(options.n_vocab_used > 0 ? options.n_vocab_used : h_.n_vocab),
+        tensors_(ModelTensors::read(file, h_)),
+        plan_(plan_on_this_device(h_, tensors_, options)),
+        weights_(h_, tensors_, plan_, options.progress),
+        kv_(h_, options.n_kv_tokens),
+        w_(h_, kMaxRows, weights_.scratch_elements()),
+        pipeline_(h_, n_vocab_used_, weights_.model(), kv_, w_),
+        graph_(pipeline_, w_),
+        host_ints_(4 * kMaxRows),
+        host_tiles_(kMaxRows),
+        host_choices_(kMaxRows),
+        host_bad_layer_(kMaxRows) {}
+
+  const HParams& hparams() const override { return h_; }
+  std::string description() const override;
+  uint64_t kv_bytes(int32_t n_tokens) const override { return KvCache::bytes(h_, n_tokens); }
+  SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
+  int32_t kv_length(SeqId seq) const override { return kv_.extent(seq).length; }
+  void kv_copy(SeqId src, SeqId dst, int32_t n) override {
+    forget(dst);
+    kv_.copy(src, dst, n, stream_.get());
+  }
+  void kv_truncate(SeqId seq, int32_t n) override {
+    if (n < kv_.extent(seq).length) forget(seq);
+    kv_.truncate(seq, n);
+  }
+  void kv_free(SeqId seq) override {
+    forget(seq);
+    kv_.free(seq);
+  }
+  std::span<const RowResult> forward(const Batch& batch) override;
+
+ private:
+  void forget(SeqId seq) {
+    last_argmax_.erase(seq);
+    on_device_.clear();
+  }
+  std::vector<Row> checked_rows(const Batch& batch) const;
+  bool is_next_step(std::span<const Row> rows) const;
+  void decode(std::span<const Row> rows);
+  void run(std::span<const Row> rows, size_t first_row);
+  void upload(std::span<const Row> rows);
+  int upload_tiles(std::span<const Row> rows);
+  void collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n, std::span<const size_t> wanted);
+
+  HParams h_;
+  int32_t n_vocab_used_;
+  ModelTensors tensors_;
+  MemoryPlan plan_;
+  Stream stream_;
+  Weights weights_;
+  KvCache kv_;
+  Workspace w_;
+  Pipeline pipeline_;
+  DecodeGraph graph_;
+
+  PinnedBuffer<int32_t> host_ints_;  // ids, pos, first_slot, wanted
+  PinnedBuffer<FlashTile> host_tiles_;
+  PinnedBuffer<Choice> host_choices_;
+  PinnedBuffer<int32_t> host_bad_layer_;
+  std::vector<RowResult> results_;
+  std::vector<std::vector<float>> logits_;  // of the rows that wanted them
+  std::map<SeqId, TokenId> last_argmax_;
+  std::vector<Row> on_device_;  // the rows that w_.ids, w_.pos and w_.first_slot stand for now; empty: unknown
+};
+
+std::string CudaEngine::description() const {
+  const Devices devices = list_devices();
+  return fmt::format("cuda, {}, f16 cache {}", devices.found.empty() ? "device" : devices.found.front().name,
+                     plan_.use_f16_cache ? "on" : "off");
+}
+
+// Up to kGemvMaxRows rows of different sequences, all wanted, none with logits: the step that a graph holds.
+bool is_decode_step(std::span<const Row> rows) {
+  if (rows.empty() || rows.size() > kGemvMaxRows) return false;
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (rows[t].want != Want::kArgmax || (t > 0 && rows[t].seq == rows[t - 1].seq)) return false;
+  }
+  return true;
+}
+
+std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
+  const std::vector<Row> rows = checked_rows(batch);
+  results_.clear();
+  logits_.clear();
+  if (is_decode_step(rows)) {
+    decode(rows);
+  } else {
+    for (size_t first = 0; first < rows.size(); first += kMaxRows) {
+      run(std::span(rows).subspan(first, std::min<size_t>(kMaxRows, rows.size() - first)), first);
+    }
+  }
+  return results_;
+}
+
+bool CudaEngine::is_next_step(std::span<const Row> rows) const {
+  return std::equal(rows.begin(), rows.end(), on_device_.begin(), on_device_.end(), [](const Row& a, const Row& b) {
+    return a.seq == b.seq && a.pos == b.pos && a.token == b.token;
+  });
+}
+
+void CudaEngine::decode(std::span<const Row> rows) {
+  const int n = static_cast<int>(rows.size());
+  if (!is_next_step(rows)) {
+    upload(rows);
+    for (int t = 0; t < n; ++t) host_ints_[3 * kMaxRows + size_t(t)] = t;
+    check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * size_t(n), cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "upload");
+  }
+  on_device_.clear();
+  graph_.step(n, stream_.get());
+  std::vector<size_t> wanted(rows.size());
+  for (size_t t = 0; t < rows.size(); ++t) wanted[t] = t;
+  collect(rows, 0, 0, rows.size(), wanted);
+  for (size_t t = 0; t < rows.size(); ++t) {
+    kv_.set_length(rows[t].seq, rows[t].pos + 1);
+    on_device_.push_back({.token = results_[t].argmax, .pos = rows[t].pos + 1, .seq = rows[t].seq, .want = Want::kArgmax});
+  }
+}
+
+void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
+  on_device_.clear();
+  upload(rows);
+  const int n_tiles = rows.size() > kGemvMaxRows ? upload_tiles(rows) : 0;
+  pipeline_.layers(static_cast<int>(rows.size()), n_tiles, stream_.get());
+  std::vector<size_t> wanted;
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (rows[t].want == Want::kNothing) continue;
+    host_ints_[3 * kMaxRows + wanted.size()] = static_cast<int32_t>(t);
+    wanted.push_back(t);
+  }
+  check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * wanted.size(), cudaMemcpyHostToDevice,
+                        stream_.get()),
+        "upload");
+  for (size_t first = 0; first < wanted.size(); first += kMaxHeadRows) {
+    const size_t n = std::min<size_t>(kMaxHeadRows, wanted.size() - first);
+    pipeline_.head(static_cast<int>(first), static_cast<int>(n), stream_.get());
+    collect(rows, first_row, first, n, wanted);
+  }
+  stream_.synchronize("forward");
+  for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
+}
+
+void CudaEngine::upload(std::span<const Row> rows) {
+  int32_t* ids = &host_ints_[0];
+  int32_t* pos = &host_ints_[kMaxRows];
+  int32_t* first_slot = &host_ints_[2 * kMaxRows];
+  for (size_t t = 0; t < rows.size(); ++t) {
+    ids[t] = rows[t].token;
+    pos[t] = rows[t].pos;
+    first_slot[t] = kv_.extent(rows[t].seq).first_slot;
+  }
+  const auto copy = [&](DeviceBuffer<int32_t>& to, const int32_t* from) {
+    check(cudaMemcpyAsync(to.data(), from, sizeof(int32_t) * rows.size(), cudaMemcpyHostToDevice, stream_.get()), "upload");
+  };
+  copy(w_.ids, ids);
+  copy(w_.pos, pos);
+  copy(w_.first_slot, first_slot);
+}
+
+int CudaEngine::upload_tiles(std::span<const Row> rows) {
+  std::vector<FlashSegment> segments;
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (t == 0 || rows[t].seq != rows[t - 1].seq) {
+      segments.push_back({.first_row = static_cast<int>(t),
+                          .n_rows = 0,
+                          .first_pos = rows[t].pos,
+                          .first_slot = kv_.extent(rows[t].seq).first_slot});
+    }
+    segments.back().n_rows += 1;
+  }
+  const std::vector<FlashTile> tiles = flash_prefill_tiles(segments, h_.head_dim);
+  std::copy(tiles.begin(), tiles.end(), host_tiles_.data());
+  check(cudaMemcpyAsync(w_.tiles.data(), host_tiles_.data(), sizeof(FlashTile) * tiles.size(), cudaMemcpyHostToDevice,
+                        stream_.get()),
+        "upload");
+  return static_cast<int>(tiles.size());
+}
+
+// Waits for the head's choices of wanted[first .. first + n) and makes results of them.
+void CudaEngine::collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n, std::span<const size_t> wanted) {
+  const cudaStream_t s = stream_.get();
+  check(cudaMemcpyAsync(host_choices_.data(), w_.choices.data() + first, sizeof(Choice) * n, cudaMemcpyDeviceToHost, s),
+        "download");
+  check(cudaMemcpyAsync(host_bad_layer_.data(), w_.bad_layer.data(), sizeof(int32_t) * rows.size(), cudaMemcpyDeviceToHost, s),
+        "download");
+  stream_.synchronize("forward");
+  for (size_t i = 0; i < n; ++i) {
+    const size_t t = wanted[first + i];
+    const Choice& choice = host_choices_[i];
+    RowResult result{.row = static_cast<int32_t>(first_row + t),
+                     .argmax = std::max(choice.id, 0),
+                     .max_logit = choice.max_logit,
+                     .margin = choice.margin,
+                     .bad_layer = host_bad_layer_[t] >= 0 ? host_bad_layer_[t] : choice.finite ? -1 : h_.n_layer};
+    if (rows[t].want == Want::kLogits) {
+      std::vector<float> row(static_cast<size_t>(h_.n_vocab));
+      check(cudaMemcpy(row.data(), w_.logits.data() + i * row.size(), row.size() * sizeof(float), cudaMemcpyDeviceToHost),
+            "download");
+      logits_.push_back(std::move(row));
+      result.logits = logits_.back();  // a vector's elements stay where they are when the outer one grows
+    }
+    last_argmax_[rows[t].seq] = result.argmax;
+    results_.push_back(result);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(const gguf::Reader& file, const CudaOptions& options) {
+  return std::make_unique<CudaEngine>(file, options);
+}
+
+}  // namespace minfer::cu

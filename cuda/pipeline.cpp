@@ -1,0 +1,215 @@
+#include "cuda/pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/kernels/argmax.h"
+#include "cuda/kernels/embed.h"
+#include "cuda/kernels/flash_decode.h"
+#include "cuda/kernels/flash_prefill.h"
+#include "cuda/kernels/rmsnorm.h"
+#include "cuda/kernels/rope_store.h"
+#include "cuda/weights.h"
+
+namespace minfer::cu {
+namespace {
+
+double packed_size(const FusedWeight& w) {
+  double bytes = 0;
+  for (int i = 0; i < w.n_parts; ++i) {
+    bytes += static_cast<double>(packed_bytes(w.parts[i].type, w.parts[i].n_rows, w.parts[i].n_cols));
+  }
+  return bytes;
+}
+
+GemvEpilogue gemv_epilogue(GemmEpilogue epilogue) {
+  switch (epilogue) {
+    case GemmEpilogue::kResidual:
+      return GemvEpilogue::kResidual;
+    case GemmEpilogue::kSwiglu:
+      return GemvEpilogue::kSwiglu;
+    case GemmEpilogue::kStore:
+      break;
+  }
+  return GemvEpilogue::kStore;
+}
+
+}  // namespace
+
+void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream) {
+  check(cudaMemsetAsync(w_.bad_layer.data(), 0xff, sizeof(int32_t) * static_cast<size_t>(n_rows), stream), "bad_layer");
+  timed("embed", 0, double(n_rows) * h_.n_embd * sizeof(float), stream, [&] {
+    embed({.table = m_.token_embd, .ids = w_.ids.data(), .out = w_.x.data(), .n_tokens = n_rows}, stream);
+  });
+  for (int l = 0; l < h_.n_layer; ++l) layer(l, n_rows, n_tiles, stream);
+}
+
+// One block of the transformer. Touvron et al. 2023, LLaMA, with Qwen's biases and norms of q and k.
+void Pipeline::layer(int l, int n_rows, int n_tiles, cudaStream_t stream) {
+  const LayerWeights& layer = m_.layers[static_cast<size_t>(l)];
+  norm(layer.attn_norm, layer.qkv, l - 1, n_rows, nullptr, stream);
+  product({.name = "qkv", .weight = layer.qkv, .out_f32 = w_.qkv.data()}, n_rows, stream);
+  timed("rope_store", 0, double(n_rows) * (h_.q_dim() + 2 * h_.kv_dim()) * 6, stream, [&] {
+    rope_store({.qkv = w_.qkv.data(),
+                .q_norm = layer.q_norm,
+                .k_norm = layer.k_norm,
+                .freq = m_.rope_freq,
+                .magnitude = m_.rope_magnitude,
+                .rows = {w_.pos.data(), w_.first_slot.data()},
+                .q = w_.q.data(),
+                .kv = kv_.arena(l),
+                .n_tokens = n_rows,
+                .n_head = h_.n_head,
+                .n_head_kv = h_.n_head_kv,
+                .head_dim = h_.head_dim,
+                .n_rot = h_.n_rot,
+                .eps = h_.rms_eps},
+               stream);
+  });
+  attend(l, n_rows, n_tiles, stream);
+  product({.name = "o",
+           .weight = layer.o,
+           .x = w_.attended.data(),
+           .epilogue = GemmEpilogue::kResidual,
+           .out_f32 = w_.x.data()},
+          n_rows, stream);
+
+  norm(layer.ffn_norm, layer.gate_up, l, n_rows, nullptr, stream);
+  product({.name = "gate_up",
+           .weight = layer.gate_up,
+           .epilogue = GemmEpilogue::kSwiglu,
+           .out_f16 = w_.ffn.data(),
+           .scale = kFfnScale},
+          n_rows, stream);
+  product({.name = "down",
+           .weight = layer.down,
+           .x = w_.ffn.data(),
+           .epilogue = GemmEpilogue::kResidual,
+           .out_f32 = w_.x.data(),
+           .scale = 1.0f / kFfnScale},
+          n_rows, stream);
+}
+
+void Pipeline::attend(int l, int n_rows, int n_tiles, cudaStream_t stream) {
+  const float scale = 1.0f / std::sqrt(static_cast<float>(h_.head_dim));
+  if (n_rows <= kGemvMaxRows) {
+    timed("flash_decode", 0, 0, stream, [&] {
+      flash_decode({.q = w_.q.data(),
+                    .kv = kv_.arena(l),
+                    .rows = {w_.pos.data(), w_.first_slot.data()},
+                    .out = w_.attended.data(),
+                    .partials = w_.partials.data(),
+                    .n_tokens = n_rows,
+                    .n_head = h_.n_head,
+                    .n_head_kv = h_.n_head_kv,
+                    .head_dim = h_.head_dim,
+                    .scale = scale},
+                   stream);
+    });
+    return;
+  }
+  // Two products over half of a square; exact for one sequence from position 0.
+  timed("flash_prefill", 2.0 * n_rows * n_rows * h_.q_dim(), 0, stream, [&] {
+    flash_prefill({.q = w_.q.data(),
+                   .kv = kv_.arena(l),
+                   .out = w_.attended.data(),
+                   .tiles = w_.tiles.data(),
+                   .n_tiles = n_tiles,
+                   .n_head = h_.n_head,
+                   .n_head_kv = h_.n_head_kv,
+                   .head_dim = h_.head_dim,
+                   .scale = scale},
+                  stream);
+  });
+}
+
+// `layer_before` is the layer whose output the row still is, where it turns out not to be finite.
+void Pipeline::norm(const float* weight, const FusedWeight& reader, int layer_before, int n_rows, const int32_t* rows,
+                    cudaStream_t stream) {
+  const bool f32 = gemm_wants_f32_a() && uses_gemm(reader, n_rows);
+  timed("rmsnorm", 0, double(n_rows) * h_.n_embd * (f32 ? 8 : 6), stream, [&] {
+    rmsnorm({.x = w_.x.data(),
+             .weight = weight,
+             .rows = rows,
+             .out = f32 ? nullptr : w_.normed.data(),
+             .out_f32 = f32 ? w_.normed_f32.data() : nullptr,
+             .bad_layer = w_.bad_layer.data(),
+             .layer = layer_before < 0 ? 0 : layer_before,
+             .n_rows = n_rows,
+             .n = h_.n_embd,
+             .eps = h_.rms_eps},
+            stream);
+  });
+}
+
+// More rows than a matrix-vector product takes, and a f16 form of the matrix to be had. Without a resident cache the head
+// has none: a scratch of its size would cost more than reading its blocks a few times.
+bool Pipeline::uses_gemm(const FusedWeight& weight, int n_rows) const {
+  const size_t n = size_t(weight.n_rows) * static_cast<size_t>(weight.n_cols);
+  return n_rows > kGemvMaxRows && (weight.f16 != nullptr || w_.f16_scratch.size() >= n);
+}
+
+void Pipeline::product(const Product& p, int n_rows, cudaStream_t stream) {
+  const double flops = 2.0 * n_rows * p.weight.n_rows * p.weight.n_cols;
+  if (uses_gemm(p.weight, n_rows)) {
+    const double f16_bytes = 2.0 * p.weight.n_rows * p.weight.n_cols;
+    if (p.weight.f16 == nullptr) {
+      timed("dequant", 0, packed_size(p.weight) + f16_bytes, stream,
+            [&] { decode_fused(p.weight, w_.f16_scratch.data(), stream); });
+    }
+    timed(p.name, flops, f16_bytes, stream, [&] { product_gemm(p, n_rows, stream); });
+    return;
+  }
+  for (int t = 0; t < n_rows; t += kGemvMaxRows) {
+    const int n = std::min(kGemvMaxRows, n_rows - t);
+    Product group = p;
+    group.x = (p.x ? p.x : w_.normed.data()) + size_t(t) * static_cast<size_t>(p.weight.n_cols);
+    group.out_f32 = p.out_f32 + size_t(t) * static_cast<size_t>(p.weight.n_rows);  // of more than one group: the head's
+    timed(p.name, flops * n / n_rows, packed_size(p.weight), stream, [&] { product_gemv(group, n, stream); });
+  }
+}
+
+void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
+  GemvArgs args{.n_matrices = p.weight.n_parts,
+                .x = p.x ? p.x : w_.normed.data(),
+                .n_tokens = n_rows,
+                .epilogue = gemv_epilogue(p.epilogue),
+                .bias = p.weight.bias,
+                .out_f32 = p.out_f32,
+                .out_f16 = p.out_f16,
+                .scale = p.scale};
+  for (int i = 0; i < p.weight.n_parts; ++i) args.w[i] = p.weight.parts[i];
+  gemv(args, stream);
+}
+
+void Pipeline::product_gemm(const Product& p, int n_rows, cudaStream_t stream) {
+  const bool f32 = p.x == nullptr && gemm_wants_f32_a();
+  gemm({.a = f32 ? nullptr : p.x ? p.x : w_.normed.data(),
+        .a_f32 = f32 ? w_.normed_f32.data() : nullptr,
+        .b = p.weight.f16 ? p.weight.f16 : w_.f16_scratch.data(),
+        .nt = n_rows,
+        .od = p.weight.n_rows,
+        .id = p.weight.n_cols,
+        .epilogue = p.epilogue,
+        .bias = p.weight.bias,
+        .out_f32 = p.out_f32,
+        .out_f16 = p.out_f16,
+        .scale = p.scale},
+       stream);
+}
+
+void Pipeline::head(int first, int n, cudaStream_t stream) {
+  norm(m_.output_norm, m_.output, h_.n_layer - 1, n, w_.wanted.data() + first, stream);
+  product({.name = "head", .weight = m_.output, .out_f32 = w_.logits.data()}, n, stream);
+  timed("argmax", 0, double(n) * h_.n_vocab * sizeof(float), stream, [&] {
+    argmax({.logits = w_.logits.data(),
+            .out = w_.choices.data() + first,
+            .n_rows = n,
+            .n_vocab = h_.n_vocab,
+            .n_vocab_used = n_vocab_used_,
+            .scratch = w_.argmax_scratch.data()},
+           stream);
+  });
+}
+
+}  // namespace minfer::cu
