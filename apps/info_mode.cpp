@@ -89,7 +89,7 @@ std::string describe_hparams(const HParams& h) {
 std::string describe_memory(const gguf::Reader& file, const Engine& engine, int32_t n_ctx) {
   const uint64_t kv = engine.kv_bytes(n_ctx);
   std::string out = line("KV cache", fmt::format("{} for {} tokens, {:.1f} KB a token", megabytes(kv), n_ctx,
-                                                 static_cast<double>(engine.kv_bytes(1)) / 1e3));
+                                                 static_cast<double>(kv) / n_ctx / 1e3));
   return out + line("memory needed",
                     fmt::format("{} (weights and KV cache; a run takes KV for its prompt and -n only)",
                                 megabytes(file.file_bytes() + kv)));

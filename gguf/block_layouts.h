@@ -95,11 +95,12 @@ struct BlockQ3_K {
 static_assert(sizeof(BlockQ3_K) == 110);
 
 // 8 sub-blocks of 32, each with a scale and a min of 6 bits, s < 4:
-//   scales[s]:      high bits of scale s+4   scale s      scales[8 + s]:  low four bits of min s+4   of scale
-//   s+4
-//                   76                       543210                       7654                       3210
-//   scales[4 + s]:  high bits of min s+4     min s
+//   scales[s]:      bits 4, 5 of scale s+4   scale s
 //                   76                       543210
+//   scales[4 + s]:  bits 4, 5 of min s+4     min s
+//                   76                       543210
+//   scales[8 + s]:  bits 0-3 of min s+4      bits 0-3 of scale s+4
+//                   7654                     3210
 // qs[32k+j], k < 4:  x[64k+32+j] x[64k+j]
 //                    7654        3210
 // x = (d * scale) * q - dmin * min

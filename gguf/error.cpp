@@ -1,14 +1,13 @@
 #include "gguf/error.h"
 
 namespace minfer::gguf {
-namespace {
 
-std::string escaped(std::string_view text) {
+std::string printable(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || byte == '\'') {
+    if (byte < 0x20 || byte == 0x7f) {
       out += "\\x";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
@@ -19,15 +18,9 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
-  constexpr size_t kMaxShown = 96;
-  return text.size() <= kMaxShown ? escaped(text) : escaped(text.substr(0, kMaxShown)) + "...";
-}
-
 std::string quoted(std::string_view text) {
-  return "'" + printable(text) + "'";
+  constexpr size_t kMaxShown = 96;
+  return "'" + printable(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "...'" : "'");
 }
 
 }  // namespace minfer::gguf

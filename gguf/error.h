@@ -13,9 +13,9 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// `text` from a file, made fit for a one-line message: control bytes and quotes as \xNN, cut after 96 bytes.
+// `text`, a path for one, made fit for a one-line message: control bytes as \xNN.
 std::string printable(std::string_view text);
-// The same in single quotes.
+// The same for text out of a file: in single quotes, cut after 96 bytes.
 std::string quoted(std::string_view text);
 
 }  // namespace minfer::gguf

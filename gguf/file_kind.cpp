@@ -95,7 +95,7 @@ std::string describe(std::string_view text) {
     if (text.starts_with(kind.start)) return kind.what;
   }
   if (is_safetensors(text)) return "a safetensors file, not GGUF: convert the model to GGUF";
-  return "no GGUF file: it begins with " + quoted(text.substr(0, kMagic.size())) + ", not with 'GGUF'";
+  return "no GGUF file: it begins with " + quoted(text.substr(0, 16)) + ", not with 'GGUF'";
 }
 
 }  // namespace

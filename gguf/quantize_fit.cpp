@@ -58,14 +58,11 @@ struct Uniform {
 
 struct Iq4Codebook {
   int lo = kIq4Values[0], hi = kIq4Values[15];
+  // As many as there are borders between two levels below `ratio`.
   static int code(float ratio) {
-    int best = 0;
-    for (int i = 1; i < 16; ++i) {
-      if (std::fabs(ratio - static_cast<float>(kIq4Values[i])) <
-          std::fabs(ratio - static_cast<float>(kIq4Values[best])))
-        best = i;
-    }
-    return best;
+    int code = 0;
+    for (int i = 0; i < 15; ++i) code += ratio * 2 > static_cast<float>(kIq4Values[i] + kIq4Values[i + 1]);
+    return code;
   }
   static int level(int code) { return kIq4Values[code]; }
 };

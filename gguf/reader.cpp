@@ -21,7 +21,12 @@ Reader Reader::open(const std::filesystem::path& path) {
   reader.add_shard(reader.files_.front()->bytes(), path.string(), 0);
   for (uint64_t no = 1; no < reader.split_->count; ++no) {
     const std::filesystem::path shard = shard_path(path, *reader.split_, no);
-    reader.files_.push_back(std::make_unique<MappedFile>(shard));
+    try {
+      reader.files_.push_back(std::make_unique<MappedFile>(shard));
+    } catch (const Error& e) {
+      throw Error(std::string(e.what()) + " (shard " + std::to_string(no + 1) + " of " +
+                  std::to_string(reader.split_->count) + " of " + printable(path.string()) + ")");
+    }
     reader.add_shard(reader.files_.back()->bytes(), shard.string(), no);
   }
   reader.require_all_tensors();
@@ -87,7 +92,7 @@ void Reader::add_tensors(std::vector<Tensor> tensors, const std::string& shard_n
 }
 
 void Reader::require_all_tensors() const {
-  if (n_shards_ == 1 || !split_->n_tensors || *split_->n_tensors == tensors_.size()) return;
+  if (!split_->n_tensors || *split_->n_tensors == tensors_.size()) return;
   throw Error(printable(name_) + ": its " + std::to_string(n_shards_) + " shards hold " +
               std::to_string(tensors_.size()) + " tensors, but split.tensors.count is " +
               std::to_string(*split_->n_tensors));

@@ -1,14 +1,9 @@
 #include "core/reference/ops.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cfloat>
 #include <cmath>
-#include <cstring>
-
-#include "gguf/isa.h"
 
 namespace minfer {
 namespace {
@@ -61,58 +56,46 @@ void add_bias(const Linear& w, int32_t r0, int32_t n_rows, int32_t n_tokens, flo
 
 }  // namespace
 
-Team::Team(int n_threads, int32_t max_cols) : n_threads_(n_threads), kernels_(&reference_kernels()) {
-  for (int i = 0; i < n_threads; ++i) tiles_.emplace_back(static_cast<size_t>(kTileRows * padded(max_cols)));
-}
-
-size_t Team::thread() {
-  return static_cast<size_t>(omp_get_thread_num());
-}
-
-void Team::reserve_scores(int32_t n_positions) {
-  const int64_t n = (int64_t{n_positions} + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
-  if (!scores_.empty() && scores_[0].size() >= static_cast<size_t>(n)) return;
-  std::vector<AlignedBuffer> grown;
-  for (int i = 0; i < n_threads_; ++i) grown.emplace_back(static_cast<size_t>(n + n / 2));
-  scores_ = std::move(grown);
-}
-
 void rmsnorm(const Matrix& x, std::span<const float> weight, float eps, Matrix& out, Team& team) {
   out.resize(x.n_rows());
-#pragma omp parallel for num_threads(team.n_threads()) if (x.n_rows() > 1)
-  for (int32_t t = 0; t < x.n_rows(); ++t) rmsnorm_row(x.row(t), weight.data(), x.dim(), eps, out.row(t));
+  team.each(x.n_rows(),
+            [&](int64_t t, int) { rmsnorm_row(x.row(t), weight.data(), x.dim(), eps, out.row(t)); });
 }
 
 void rmsnorm_heads(Matrix& x, std::span<const float> weight, float eps, Team& team) {
   const auto head_dim = static_cast<int32_t>(weight.size());
-#pragma omp parallel for num_threads(team.n_threads()) if (x.n_rows() > 1)
-  for (int32_t t = 0; t < x.n_rows(); ++t) {
+  team.each(x.n_rows(), [&](int64_t t, int) {
     for (int32_t d = 0; d < x.dim(); d += head_dim) {
       rmsnorm_row(x.row(t) + d, weight.data(), head_dim, eps, x.row(t) + d);
     }
-  }
+  });
 }
 
 // A thread decodes kTileRows rows of W and multiplies them with a block of tokens whose activations stay in
 // its L2.
 void linear(const Linear& w, const Matrix& x, float* out, int64_t out_stride, Team& team) {
   constexpr int64_t kBlockBytes = 512 << 10;
+  constexpr int32_t kTasksPerThread = 8;  // enough of them to even out, each worth more than taking it costs
   const int64_t stride = padded(w.n_cols);
   const auto block =
       static_cast<int32_t>(std::clamp<int64_t>(kBlockBytes / (stride * int64_t{sizeof(float)}), 48, 512));
   const int32_t n_tiles = (w.n_rows + kTileRows - 1) / kTileRows;
+  const int32_t tiles_per_task = std::max(1, n_tiles / (kTasksPerThread * team.n_threads()));
+  const int32_t rows_per_task = tiles_per_task * kTileRows;
   for (int32_t t0 = 0; t0 < x.n_rows(); t0 += block) {
     const int32_t n_tokens = std::min(block, x.n_rows() - t0);
-#pragma omp parallel for num_threads(team.n_threads()) schedule(dynamic)
-    for (int32_t i = 0; i < n_tiles; ++i) {
-      const int32_t r0 = i * kTileRows;
-      const int32_t n_rows = std::min(kTileRows, w.n_rows - r0);
-      float* tile_out = out + t0 * out_stride + r0;
-      decode_tile(w, r0, n_rows, team.tile());
-      team.kernels().matmul_tile(team.tile(), n_rows, x.row(t0), x.stride(), n_tokens,
-                                 static_cast<int>(stride), tile_out, out_stride);
-      add_bias(w, r0, n_rows, n_tokens, tile_out, out_stride);
-    }
+    team.each((n_tiles + tiles_per_task - 1) / tiles_per_task, [&](int64_t task, int thread) {
+      const auto begin = static_cast<int32_t>(task) * rows_per_task;
+      const int32_t end = std::min(begin + rows_per_task, w.n_rows);
+      for (int32_t r0 = begin; r0 < end; r0 += kTileRows) {
+        const int32_t n_rows = std::min(kTileRows, end - r0);
+        float* tile_out = out + t0 * out_stride + r0;
+        decode_tile(w, r0, n_rows, team.tile(thread));
+        team.kernels().matmul_tile(team.tile(thread), n_rows, x.row(t0), x.stride(), n_tokens,
+                                   static_cast<int>(stride), tile_out, out_stride);
+        add_bias(w, r0, n_rows, n_tokens, tile_out, out_stride);
+      }
+    });
   }
 }
 
@@ -122,61 +105,54 @@ void linear(const Linear& w, const Matrix& x, Matrix& out, Team& team) {
 }
 
 void rope(const RopeTable& table, const Matrix& cos_sin, int32_t head_dim, Matrix& x, Team& team) {
-#pragma omp parallel for num_threads(team.n_threads()) if (x.n_rows() > 1)
-  for (int32_t t = 0; t < x.n_rows(); ++t) {
+  team.each(x.n_rows(), [&](int64_t t, int) {
     for (int32_t d = 0; d < x.dim(); d += head_dim) table.rotate(x.row(t) + d, cos_sin.row(t));
-  }
+  });
 }
 
 void store_kv(std::span<const Row> rows, int32_t layer, const Matrix& k, const Matrix& v, KvCache& kv,
               Team& team) {
-  const auto n = static_cast<int32_t>(rows.size());
-#pragma omp parallel for num_threads(team.n_threads()) if (n > 1)
-  for (int32_t t = 0; t < n; ++t) kv.store(rows[t].seq, layer, rows[t].pos, k.row(t), v.row(t));
+  team.each(static_cast<int64_t>(rows.size()), [&](int64_t t, int) {
+    const Row& row = rows[static_cast<size_t>(t)];
+    kv.store(row.seq, layer, row.pos, k.row(t), v.row(t));
+  });
 }
 
 void attention(std::span<const Row> rows, int32_t layer, const HParams& h, const KvCache& kv, const Matrix& q,
                Matrix& out, Team& team) {
   out.resize(q.n_rows());
-  const auto n = static_cast<int64_t>(rows.size()) * h.n_head;
   const float scale = 1.0f / std::sqrt(static_cast<float>(h.head_dim));
   const auto dim = static_cast<int>(padded(h.head_dim));
-#pragma omp parallel num_threads(team.n_threads())
-  {
-    float* scores = team.scores();
-    float* sum = team.tile();  // [dim]
-#pragma omp for schedule(dynamic)
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t t = i / h.n_head;
-      const auto head = static_cast<int32_t>(i % h.n_head);
-      const int32_t kv_head = head / h.n_group();
-      const Row& row = rows[static_cast<size_t>(t)];
-      const int32_t n_pos = row.pos + 1;
-      team.kernels().attention_scores(q.row(t) + head * h.head_dim, kv.keys(row.seq, layer, kv_head),
-                                      h.head_dim, (n_pos + kKeyBlock - 1) / kKeyBlock, scale, scores);
-      softmax(scores, n_pos);
-      team.kernels().attention_values(scores, kv.values(row.seq, layer, kv_head), n_pos, dim, sum);
-      std::copy_n(sum, h.head_dim, out.row(t) + head * h.head_dim);
-    }
-  }
+  team.each(static_cast<int64_t>(rows.size()) * h.n_head, [&](int64_t i, int thread) {
+    const int64_t t = i / h.n_head;
+    const auto head = static_cast<int32_t>(i % h.n_head);
+    const int32_t kv_head = head / h.n_group();
+    const Row& row = rows[static_cast<size_t>(t)];
+    const int32_t n_pos = row.pos + 1;
+    float* scores = team.scores(thread);
+    float* sum = team.tile(thread);  // [dim]
+    team.kernels().attention_scores(q.row(t) + head * h.head_dim, kv.keys(row.seq, layer, kv_head),
+                                    h.head_dim, (n_pos + kKeyBlock - 1) / kKeyBlock, scale, scores);
+    softmax(scores, n_pos);
+    team.kernels().attention_values(scores, kv.values(row.seq, layer, kv_head), n_pos, dim, sum);
+    std::copy_n(sum, h.head_dim, out.row(t) + head * h.head_dim);
+  });
 }
 
 void swiglu(Matrix& gate, const Matrix& up, Team& team) {
-#pragma omp parallel for num_threads(team.n_threads()) if (gate.n_rows() > 1)
-  for (int32_t t = 0; t < gate.n_rows(); ++t) {
+  team.each(gate.n_rows(), [&](int64_t t, int) {
     float* g = gate.row(t);
     const float* u = up.row(t);
     for (int32_t i = 0; i < gate.dim(); ++i) g[i] = g[i] / (1.0f + std::exp(-g[i])) * u[i];
-  }
+  });
 }
 
 void add(Matrix& x, const Matrix& y, Team& team) {
-#pragma omp parallel for num_threads(team.n_threads()) if (x.n_rows() > 1)
-  for (int32_t t = 0; t < x.n_rows(); ++t) {
+  team.each(x.n_rows(), [&](int64_t t, int) {
     float* to = x.row(t);
     const float* from = y.row(t);
     for (int32_t i = 0; i < x.dim(); ++i) to[i] += from[i];
-  }
+  });
 }
 
 bool all_finite(std::span<const float> values) {

@@ -4,36 +4,15 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "core/batch.h"
-#include "core/reference/kernels.h"
 #include "core/reference/kv_cache.h"
 #include "core/reference/matrix.h"
 #include "core/reference/rope_table.h"
+#include "core/reference/team.h"
 #include "core/reference/weights.h"
 
 namespace minfer {
-
-// The threads that an operation may use, and what each of them needs.
-class Team {
- public:
-  Team(int n_threads, int32_t max_cols);
-
-  int n_threads() const { return n_threads_; }
-  const ReferenceKernels& kernels() const { return *kernels_; }
-  float* tile() { return tiles_[thread()].data(); }     // the calling thread's kTileRows decoded rows
-  float* scores() { return scores_[thread()].data(); }  // the calling thread's attention scores
-  // Room for the scores of n positions. Throws std::bad_alloc.
-  void reserve_scores(int32_t n_positions);
-
- private:
-  static size_t thread();
-
-  int n_threads_;
-  const ReferenceKernels* kernels_;
-  std::vector<AlignedBuffer> tiles_, scores_;
-};
 
 // out = x / sqrt(mean(x^2) + eps) * weight, a row at a time. Zhang and Sennrich 2019, Root Mean Square Layer
 // Norm.

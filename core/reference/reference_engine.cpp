@@ -174,11 +174,11 @@ void ReferenceEngine::embed(std::span<const Row> rows) {
   const auto n = static_cast<int32_t>(rows.size());
   x_.resize(n);
   cos_sin_.resize(n);
-#pragma omp parallel for num_threads(team_.n_threads()) if (n > 1)
-  for (int32_t t = 0; t < n; ++t) {
-    weights_.token_embd.decode_row(rows[t].token, x_.row(t));
-    rope_table_.fill(rows[t].pos, cos_sin_.row(t));
-  }
+  team_.each(n, [&](int64_t t, int) {
+    const Row& row = rows[static_cast<size_t>(t)];
+    weights_.token_embd.decode_row(row.token, x_.row(t));
+    rope_table_.fill(row.pos, cos_sin_.row(t));
+  });
 }
 
 // Logits of the rows that want a result, a group of one kind at a time.
@@ -237,9 +237,11 @@ std::span<const RowResult> ReferenceEngine::forward(const Batch& batch) {
   reserve_memory(rows);
   results_.clear();
   n_logit_rows_ = 0;
-  for (size_t first = 0; first < rows.size(); first += kMaxRows) {
-    run(std::span(rows).subspan(first, std::min(kMaxRows, rows.size() - first)), first);
-  }
+  team_.run([&] {
+    for (size_t first = 0; first < rows.size(); first += kMaxRows) {
+      run(std::span(rows).subspan(first, std::min(kMaxRows, rows.size() - first)), first);
+    }
+  });
   return results_;
 }
 

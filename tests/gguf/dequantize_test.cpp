@@ -58,7 +58,7 @@ std::vector<float> decode(DequantizeFn decoder, const std::string& blocks, size_
 }
 
 bool same_bits(const std::vector<float>& a, const float* b) {
-  return std::memcmp(a.data(), b, a.size() * sizeof(float)) == 0;
+  return a.empty() || std::memcmp(a.data(), b, a.size() * sizeof(float)) == 0;
 }
 
 // As f16_to_f32(), from the definition: sign * mantissa * 2^exponent.
