@@ -164,8 +164,7 @@ struct FragmentReader {
     odd_chunk = (upper_k ^ swizzle<S::kRowBytesB, false>(row)) * 16;
   }
 
-  // A k step is two chunks of f16, four of f32; the numbers of its chunks differ from those of step 0 by an
-  // xor.
+  // A k step is two chunks of f16, four of f32, numbered as those of step 0 but for an xor.
   __device__ void load(Fragments<S>& f, uint32_t stage, int k_step) const {
 #pragma unroll
     for (int m = 0; m < S::kMmaM; ++m) {
@@ -199,8 +198,7 @@ __device__ void multiply(Sums<S>& sums, const Fragments<S>& f) {
   for (int m = 0; m < S::kMmaM; ++m) {
 #pragma unroll
     for (int i = 0; i < S::kGroups; ++i) {
-      const int j =
-          m % 2 == 0 ? i : S::kGroups - 1 - i;  // back and forth: the operand at the turn is used twice
+      const int j = m % 2 == 0 ? i : S::kGroups - 1 - i;  // back and forth: the one at the turn is used twice
       mma_m16n8k16(sums.group[m][j][0], f.a[m], f.b[j][0], f.b[j][1]);
       mma_m16n8k16(sums.group[m][j][1], f.a[m], f.b[j][2], f.b[j][3]);
     }
@@ -311,7 +309,7 @@ bool aligned16(const void* p) {
 
 void check_args(const GemmArgs& a) {
   MINFER_REQUIRE("gemm", a.nt >= 1 && a.od >= 1);
-  MINFER_REQUIRE("gemm", a.id >= 8 && a.id % 8 == 0);
+  MINFER_REQUIRE("gemm", a.id >= 8 && a.id % 8 == 0 && a.id < 1 << 28);  // a row's bytes fit an int
   MINFER_REQUIRE("gemm", (a.a != nullptr) != (a.a_f32 != nullptr));
   MINFER_REQUIRE("gemm", aligned16(a.a) && aligned16(a.a_f32));
   MINFER_REQUIRE("gemm", a.b != nullptr && aligned16(a.b));
