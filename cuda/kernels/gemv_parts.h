@@ -1,0 +1,47 @@
+// What gemv.cu's two ways share: the kernels for tiled matrices (tensor cores) and for all others.
+#pragma once
+
+#include "cuda/kernels/gemv.h"
+
+namespace minfer::cu {
+
+// Where the results of one launch go.
+struct GemvOutput {
+  GemvEpilogue epilogue = GemvEpilogue::kStore;
+  const float* bias = nullptr;  // [row_stride] or null
+  float* out_f32 = nullptr;     // [n_tokens, row_stride]
+  half* out_f16 = nullptr;      // [n_tokens, row_stride]
+  int row_stride = 0;
+  float scale = 1.0f;
+};
+
+#if defined(__CUDACC__)
+// exp(-x) leaves the f16 range below x = -11, where silu(x) itself still fits: hence in f32.
+__device__ inline float silu(float x) {
+  return x / (1.0f + __expf(-x));
+}
+
+// Element (t, i) of the output; y = W x there, and for kSwiglu `gate` is that of the first matrix.
+__device__ inline void gemv_emit(const GemvOutput& out, int t, int i, float y, float gate) {
+  const int64_t at = int64_t{t} * out.row_stride + i;
+  if (out.epilogue == GemvEpilogue::kStore) {
+    out.out_f32[at] = out.bias != nullptr ? y + out.bias[i] : y;
+  } else if (out.epilogue == GemvEpilogue::kResidual) {
+    out.out_f32[at] += y * out.scale;
+  } else {
+    out.out_f16[at] = __float2half_rn(silu(gate) * y * out.scale);
+  }
+}
+#endif
+
+bool gemv_is_tiled(gguf::TensorType type);
+
+// All matrices tiled, of either type.
+void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream);
+
+// One matrix (w0 alone), or gate and up, of any type. Its rows are elements [first, first + n_rows) of the
+// output's rows.
+void gemv_generic(const GemvArgs& a, const PackedMatrix& w0, const PackedMatrix& w1, int first,
+                  const GemvOutput& out, cudaStream_t stream);
+
+}  // namespace minfer::cu

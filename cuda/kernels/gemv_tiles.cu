@@ -1,0 +1,362 @@
+// y = W x for up to 8 rows of x, W in q4_K or q6_K tiles of 16 rows x 256 columns (quant_tiles.h), on tensor
+// cores.
+//
+// Unit:      16 rows of one matrix, whole width: n_k tiles. Its tiles are dealt to `n_slices` slices in turn
+// (slice i: tiles
+//            i, i + n_slices, ...); a warp owns slices warp, warp + n_warps, ... A slice's sums lie in
+//            registers (tile_products.h), then in shared memory, where the slices are added in ascending
+//            order. So the order of a sum depends on n_cols alone: neither the number of warps nor the grid
+//            nor n_tokens is in it.
+// Pipeline:  each warp streams the tiles of its slices, unit after unit, through a ring of its own in shared
+// memory: four
+//            tiles, three of them under way (cp.async). Nothing but the warp itself waits for them. 21 warps
+//            an SM are 145 KB in flight (q6_K: 14 warps, 141 KB).
+// Registers: a quarter of a tile at a time, activations 4, products and fragments ~40, sums 2 (16 with
+// several sequences). Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is
+// enough. Bytes:     2304 (3360) a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
+// sequence: about 240 a
+//            tile, 1.9 a weight.
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+#include "cuda/device/cp_async.h"
+#include "cuda/device/shared_address.h"
+#include "cuda/device/tile_products.h"
+#include "cuda/kernels/gemv_parts.h"
+#include "cuda/runtime/check.h"
+
+namespace minfer::cu {
+namespace {
+
+using gguf::TensorType;
+
+constexpr int kMaxWarps = 8;
+constexpr int kMaxSlices = 16;
+constexpr int kStages = 4;  // tiles of a warp's ring: 3 under way while one is multiplied
+constexpr int kTokenStride =
+    20;  // of the slices' sums: the rows of 4 lane quarters (2 sequences each) meet 32 banks once
+
+struct TileMatrix {
+  const uint8_t* data;
+  int first_unit;  // units of this matrix are [first_unit, the next one's)
+  int n_rows, first_row;
+  bool is_q6;
+};
+
+struct TileArgs {
+  TileMatrix w[3];
+  int n_units,
+      units_a_group;  // SwiGLU: units 2i and 2i + 1 are gate and up of the same rows, and one block's
+  const half* x;      // [n_tokens, n_cols]
+  int n_tokens, n_cols;
+  int n_k, n_slices;
+  GemvOutput out;
+};
+
+// Unit u's matrix and 16-row tile.
+struct Unit {
+  int matrix, tile;
+};
+__device__ Unit unit_at(const TileArgs& a, int u) {
+  if (a.units_a_group == 2) return {u % 2, u / 2};
+  const int m = u >= a.w[2].first_unit ? 2 : u >= a.w[1].first_unit ? 1 : 0;
+  return {m, u - a.w[m].first_unit};
+}
+__device__ int next_unit(const TileArgs& a, int u) {
+  if (a.units_a_group == 1) return u + static_cast<int>(gridDim.x);
+  return u % 2 == 0 ? u + 1 : u - 1 + 2 * static_cast<int>(gridDim.x);
+}
+
+template <bool kWide>
+struct Partials {
+  static constexpr int kSize = kWide ? kGemvMaxRows * kTokenStride : kTileRows;
+  static constexpr int kOutputs = kWide ? kGemvMaxRows * kTileRows / kWarpLanes : 1;  // of a thread, at worst
+  float v[2][kMaxSlices][kSize];  // [buffer][slice][t, row]
+
+  __device__ void store(int buffer, int slice, int lane, const TileSums<kWide>& sums) {
+    float* to = v[buffer][slice];
+    const int g = lane / 4, q = lane % 4;
+    if constexpr (kWide) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float sum = (sums.v[j] + sums.v[4 + j]) + (sums.v[8 + j] + sums.v[12 + j]);
+        to[(2 * q + j % 2) * kTokenStride + g + j / 2 * 8] = sum;
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        float sum = sums.v[j];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        if (q == 0) to[g + 8 * j] = sum;
+      }
+    }
+  }
+  __device__ float total(int buffer, int n_slices, int t, int row) const {
+    float sum = 0;
+#pragma unroll 4
+    for (int slice = 0; slice < n_slices; ++slice) sum += v[buffer][slice][t * kTokenStride * kWide + row];
+    return sum;
+  }
+};
+
+// What a block carries from unit to unit.
+template <bool kWide>
+struct BlockState {
+  int unit, buffer = 0;
+  float gate[Partials<kWide>::kOutputs];
+};
+
+enum class Types { kQ4, kQ6, kBoth };
+
+template <class P, bool kWide>
+__device__ void multiply_tile(const uint8_t* tile, const half* x, int lane, TileSums<kWide>& sums) {
+  if constexpr (kWide) {
+    P::multiply_wide(tile, x, lane, sums);
+  } else {
+    P::multiply_narrow(tile, P::load_x(x, lane), lane, sums);
+  }
+}
+template <bool kWide, Types kTypes>
+__device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, int lane, TileSums<kWide>& sums) {
+  if constexpr (kTypes == Types::kBoth) {
+    is_q6 ? multiply_tile<Q6Products>(tile, x, lane, sums) : multiply_tile<Q4Products>(tile, x, lane, sums);
+  } else {
+    using P = std::conditional_t<kTypes == Types::kQ4, Q4Products, Q6Products>;
+    multiply_tile<P>(tile, x, lane, sums);
+  }
+}
+
+template <bool kWide>
+__device__ void finish_unit(const TileArgs& a, const Unit& unit, Partials<kWide>& partials,
+                            BlockState<kWide>& state) {
+  // Orders the slices' sums before the reads below; and the reads of this buffer two units ago before its
+  // writes now.
+  __syncthreads();
+  const TileMatrix& w = a.w[unit.matrix];
+  const bool is_gate = a.units_a_group == 2 && unit.matrix == 0;
+#pragma unroll
+  for (int j = 0; j < Partials<kWide>::kOutputs; ++j) {
+    const int o = threadIdx.x + j * blockDim.x, t = o / kTileRows, row = o % kTileRows;
+    if (t >= a.n_tokens) break;
+    const float y = partials.total(state.buffer, a.n_slices, t, row);
+    const int i = unit.tile * kTileRows + row;
+    if (is_gate) {
+      state.gate[j] = y;
+    } else if (i < w.n_rows) {
+      gemv_emit(a.out, t, w.first_row + i, y, state.gate[j]);
+    }
+  }
+  state.buffer ^= 1;
+}
+
+// Where a warp's stream of tiles is: its slices of the block's units, one after the other.
+struct Cursor {
+  int unit, slice, k;
+  const uint8_t* row_tile;  // of the unit
+  bool is_q6;
+};
+template <Types kTypes>
+struct Stream {
+  static constexpr int kSlotBytes = kTypes == Types::kQ4 ? Q4Tile::kBytes : Q6Tile::kBytes;
+
+  __device__ static void enter(const TileArgs& a, Cursor& at, int unit, int warp) {
+    at.unit = unit, at.slice = warp, at.k = warp;
+    if (unit >= a.n_units) return;
+    const Unit u = unit_at(a, unit);
+    at.is_q6 = kTypes == Types::kQ6 || (kTypes == Types::kBoth && a.w[u.matrix].is_q6);
+    at.row_tile = a.w[u.matrix].data + int64_t{u.tile} * a.n_k * (at.is_q6 ? Q6Tile::kBytes : Q4Tile::kBytes);
+  }
+  __device__ static void advance(const TileArgs& a, Cursor& at, int warp, int n_warps) {
+    at.k += a.n_slices;
+    if (at.k < a.n_k) return;
+    at.slice += n_warps, at.k = at.slice;
+    if (at.slice >= a.n_slices) enter(a, at, next_unit(a, at.unit), warp);
+  }
+  // Asks for the tile at the cursor, as it lies in memory; lanes take 16 bytes in turn.
+  __device__ static void ask(const TileArgs& a, const Cursor& at, uint32_t slot, int lane) {
+    if (at.unit < a.n_units) {
+      if (kTypes == Types::kQ4 || (kTypes == Types::kBoth && !at.is_q6)) {
+        ask_bytes<Q4Tile::kBytes>(at.row_tile + at.k * Q4Tile::kBytes + lane * 16, slot + lane * 16, lane);
+      } else {
+        ask_bytes<Q6Tile::kBytes>(at.row_tile + at.k * Q6Tile::kBytes + lane * 16, slot + lane * 16, lane);
+      }
+    }
+    cp_async_commit();  // an empty group past the end, so that the count of groups stays that of tiles
+  }
+  template <int kBytes>
+  __device__ static void ask_bytes(const uint8_t* from, uint32_t to, int lane) {
+#pragma unroll
+    for (int i = 0; i < kBytes / 512; ++i) cp_async_16(to + i * 512, from + i * 512);
+    constexpr int kRest = kBytes / 512 * 512;
+    if (lane < (kBytes - kRest) / 16) cp_async_16(to + kRest, from + kRest);
+  }
+};
+
+template <bool kWide, Types kTypes>
+__global__ void __launch_bounds__(kMaxWarps* kWarpLanes, kWide || kTypes != Types::kQ4 ? 2 : 3)
+    gemv_tiles_kernel(const __grid_constant__ TileArgs a) {
+  using S = Stream<kTypes>;
+  extern __shared__ uint4 rings[];  // [n_warps][kStages] tiles
+  __shared__ Partials<kWide> partials;
+  const int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes,
+            n_warps = blockDim.x / kWarpLanes;
+  const uint8_t* ring = reinterpret_cast<const uint8_t*>(rings) + warp * kStages * S::kSlotBytes;
+  const uint32_t ring_address = shared_address(ring);
+  const half* x = a.x + (kWide ? int64_t{min(lane / 4, a.n_tokens - 1)} * a.n_cols : 0);
+
+  BlockState<kWide> state;
+  state.unit = static_cast<int>(blockIdx.x) * a.units_a_group;
+  Cursor asked;  // kStages - 1 tiles ahead of the products
+  S::enter(a, asked, warp < a.n_slices ? state.unit : a.n_units, warp);
+#pragma unroll 1
+  for (int i = 0; i < kStages - 1; ++i) {
+    S::ask(a, asked, ring_address + i * S::kSlotBytes, lane);
+    S::advance(a, asked, warp, n_warps);
+  }
+  int slot = 0, slot_before = kStages - 1;
+  for (; state.unit < a.n_units; state.unit = next_unit(a, state.unit)) {
+    const Unit unit = unit_at(a, state.unit);
+    const bool is_q6 = kTypes == Types::kQ6 || (kTypes == Types::kBoth && a.w[unit.matrix].is_q6);
+    for (int slice = warp; slice < a.n_slices; slice += n_warps) {
+      TileSums<kWide> sums;
+      sums.clear();
+      for (int k = slice; k < a.n_k; k += a.n_slices) {
+        // This tile's group has arrived; then every lane's part is seen by the warp, and every lane is done
+        // with the tile before, whose slot is asked for again.
+        cp_async_wait<kStages - 2>();
+        __syncwarp();
+        S::ask(a, asked, ring_address + slot_before * S::kSlotBytes, lane);
+        S::advance(a, asked, warp, n_warps);
+        multiply<kWide, kTypes>(is_q6, ring + slot * S::kSlotBytes, x + k * kTileCols, lane, sums);
+        slot_before = slot;
+        slot = slot + 1 == kStages ? 0 : slot + 1;
+      }
+      partials.store(state.buffer, slice, lane, sums);
+    }
+    finish_unit(a, unit, partials, state);
+  }
+}
+
+int multiprocessors() {
+  static const int n = [] {
+    int device = 0, count = 0;
+    check(cudaGetDevice(&device), "gemv");
+    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "gemv");
+    return count;
+  }();
+  return n;
+}
+
+using Kernel = void (*)(TileArgs);
+
+struct Launch {
+  Kernel kernel;
+  int n_warps;
+  size_t shared_bytes;
+};
+
+int blocks_per_multiprocessor(const Launch& l) {
+  static std::mutex mutex;
+  static std::map<std::pair<Kernel, int>, int> known;
+  const std::lock_guard lock(mutex);
+  int& n = known[{l.kernel, l.n_warps}];
+  if (n == 0) {
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, l.kernel, l.n_warps * kWarpLanes, l.shared_bytes),
+          "gemv");
+    MINFER_REQUIRE("gemv", n >= 1);
+  }
+  return n;
+}
+
+// MINFER_GEMV_WARPS=n takes another number of warps a block; results do not depend on it.
+int wanted_warps() {
+  static const int n = [] {
+    const char* value = std::getenv("MINFER_GEMV_WARPS");
+    return value != nullptr ? std::clamp(std::atoi(value), 0, kMaxWarps) : 0;
+  }();
+  return n;
+}
+
+// Two slices a warp where there are many: a block's barrier then comes after two tiles or more. Fewer warps
+// on a card whose shared memory has no room for their rings.
+Launch choose_launch(Kernel kernel, bool has_q6, int n_slices) {
+  const size_t ring = size_t{kStages} * (has_q6 ? Q6Tile::kBytes : Q4Tile::kBytes);
+  cudaFuncAttributes attributes{};
+  static std::mutex mutex;
+  static std::map<Kernel, size_t> static_bytes;
+  const std::lock_guard lock(mutex);
+  if (!static_bytes.contains(kernel)) {
+    check(cudaFuncGetAttributes(&attributes, kernel), "gemv");
+    static_bytes[kernel] = attributes.sharedSizeBytes;
+  }
+  const size_t limit = shared_memory_limit(), fixed = static_bytes[kernel];
+  int n_warps = wanted_warps() > 0 ? wanted_warps() : n_slices <= kMaxWarps ? n_slices : (n_slices + 1) / 2;
+  while (n_warps > 1 && fixed + static_cast<size_t>(n_warps) * ring > limit) --n_warps;
+  const size_t bytes = static_cast<size_t>(n_warps) * ring;
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), bytes, "gemv");
+  return {kernel, n_warps, bytes};
+}
+
+// A block a group where all fit at once, else as many blocks an SM as spread the groups most evenly.
+int choose_grid(const Launch& l, int n_groups) {
+  const int n_sm = multiprocessors(), most = blocks_per_multiprocessor(l);
+  if (n_groups <= most * n_sm) return n_groups;
+  int best = most, best_load = INT_MAX;
+  for (int b = most; b > most / 2; --b) {
+    const int load = (n_groups + b * n_sm - 1) / (b * n_sm) * b;  // groups on the busiest SM
+    if (load < best_load) best = b, best_load = load;
+  }
+  return best * n_sm;
+}
+
+template <bool kWide>
+Kernel choose_kernel(bool has_q4, bool has_q6) {
+  if (has_q4 && has_q6) return gemv_tiles_kernel<kWide, Types::kBoth>;
+  return has_q4 ? gemv_tiles_kernel<kWide, Types::kQ4> : gemv_tiles_kernel<kWide, Types::kQ6>;
+}
+
+}  // namespace
+
+bool gemv_is_tiled(TensorType type) {
+  return type == TensorType::kQ4_K || type == TensorType::kQ6_K;
+}
+
+void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream) {
+  TileArgs args{};
+  const bool swiglu = a.epilogue == GemvEpilogue::kSwiglu;
+  bool has_q4 = false, has_q6 = false;
+  int first_row = 0;
+  for (int m = 0; m < 3; ++m) {
+    TileMatrix& w = args.w[m];
+    w.first_unit = args.n_units;
+    w.first_row = swiglu ? 0 : first_row;
+    if (m >= a.n_matrices) continue;
+    w.data = static_cast<const uint8_t*>(a.w[m].data);
+    w.n_rows = a.w[m].n_rows;
+    w.is_q6 = a.w[m].type == TensorType::kQ6_K;
+    (w.is_q6 ? has_q6 : has_q4) = true;
+    args.n_units += (w.n_rows + kTileRows - 1) / kTileRows;
+    first_row += w.n_rows;
+  }
+  args.units_a_group = swiglu ? 2 : 1;
+  args.x = a.x;
+  args.n_tokens = a.n_tokens;
+  args.n_cols = a.w[0].n_cols;
+  args.n_k = args.n_cols / kTileCols;
+  args.n_slices = std::min(args.n_k, kMaxSlices);
+  args.out = out;
+  const Kernel kernel =
+      a.n_tokens == 1 ? choose_kernel<false>(has_q4, has_q6) : choose_kernel<true>(has_q4, has_q6);
+  const Launch launch = choose_launch(kernel, has_q6, args.n_slices);
+  const int n_grid = choose_grid(launch, args.n_units / args.units_a_group);
+  kernel<<<n_grid, launch.n_warps * kWarpLanes, launch.shared_bytes, stream>>>(args);
+  check_launch("gemv");
+}
+
+}  // namespace minfer::cu
