@@ -31,11 +31,13 @@ class DeviceBuffer {
   size_t size() const { return n_; }
   size_t bytes() const { return n_ * sizeof(T); }
 
-  // Blocking copies of host.size() values, for set-up and tests.
+  // Blocking copies of host.size() <= size() values, for set-up and tests.
   void upload(std::span<const T> host) {
+    MINFER_REQUIRE("upload", host.size() <= size());
     check(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice), "upload");
   }
   void download(std::span<T> host) const {
+    MINFER_REQUIRE("download", host.size() <= size());
     check(cudaMemcpy(host.data(), data_, host.size_bytes(), cudaMemcpyDeviceToHost), "download");
   }
   void fill_bytes(int value) { check(cudaMemset(data_, value, bytes()), "fill"); }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "core/error.h"
 
@@ -43,15 +44,19 @@ size_t shared_memory_limit() {
 }
 
 void allow_shared_memory(const void* kernel, size_t bytes, const char* op) {
-  static std::mutex mutex;
-  static std::map<const void*, size_t> allowed;  // the limit is the kernel's, whatever the stream or thread
-  const std::lock_guard lock(mutex);
-  if (const auto it = allowed.find(kernel); it != allowed.end() && it->second >= bytes) return;
+  // Before the cache is asked: a limit that was lowered since holds for kernels that were allowed more.
   if (const size_t limit = shared_memory_limit(); bytes > limit) {
     throw Error(ExitCode::kDevice, fmt::format("{}: needs {} bytes of shared memory a block, {} available", op, bytes, limit));
   }
+  int device = 0;
+  check(cudaGetDevice(&device), op);
+  static std::mutex mutex;
+  static std::map<std::pair<int, const void*>, size_t> allowed;  // the limit is the kernel's, whatever the stream or thread
+  const std::lock_guard lock(mutex);
+  size_t& granted = allowed[{device, kernel}];
+  if (granted >= bytes) return;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)), op);
-  allowed[kernel] = bytes;
+  granted = bytes;
 }
 
 void fail_requirement(const char* op, const char* condition) {
