@@ -40,7 +40,7 @@ struct RowResult {
   float max_logit = 0;
   float margin = 0;       // max_logit minus the second largest
   int32_t bad_layer = -1; // first layer whose output was not finite (n_layer: only the logits); -1: all finite
-  std::span<const float> logits;  // [n_vocab] for Want::kLogits, else empty; valid until the next forward()
+  std::span<const float> logits{};  // [n_vocab] for Want::kLogits, else empty; valid until the next forward()
 
   bool finite() const { return bad_layer < 0; }
 };

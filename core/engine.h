@@ -19,6 +19,9 @@ class Engine {
   // Bytes of KV cache that a sequence of n tokens takes.
   virtual uint64_t kv_bytes(int32_t n_tokens) const = 0;
 
+  // Rows that go through the layers together: a longer batch is cut into so many at a time.
+  virtual int32_t max_rows() const { return 512; }
+
   // A new sequence of length 0 with room for n_tokens. Throws Error(kDevice), needed and available printed, where
   // there is no room; nothing changes then.
   virtual SeqId kv_reserve(int32_t n_tokens) = 0;

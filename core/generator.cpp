@@ -3,39 +3,15 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/sequence.h"
+#include "core/stopwatch.h"
 #include "core/utf8_stream.h"
 
 namespace minfer {
 namespace {
-
-// Rows of a prompt that are run between two looks at Ctrl-C.
-constexpr size_t kPrefillChunk = 512;
-
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
-
-class Sequence {
- public:
-  Sequence(Engine& engine, int32_t n_tokens) : engine_(engine), id_(engine.kv_reserve(n_tokens)) {}
-  ~Sequence() { engine_.kv_free(id_); }
-  Sequence(const Sequence&) = delete;
-  Sequence& operator=(const Sequence&) = delete;
-  SeqId id() const { return id_; }
-
- private:
-  Engine& engine_;
-  SeqId id_;
-};
 
 // How many tokens may be generated behind n_prompt, and whether it is the context that says so.
 struct Budget {
@@ -43,8 +19,8 @@ struct Budget {
   bool limited_by_context = false;
 };
 
-Budget budget(const Engine& engine, int32_t n_prompt, const GenerateOptions& options) {
-  const int32_t n_ctx = options.n_ctx > 0 ? options.n_ctx : engine.hparams().n_ctx_train;
+Budget budget(const HParams& hparams, int32_t n_prompt, const GenerateOptions& options) {
+  const int32_t n_ctx = options.n_ctx > 0 ? options.n_ctx : hparams.n_ctx_train;
   const int32_t n_least = options.n_predict == 0 ? 0 : 1;
   if (n_prompt > n_ctx - n_least) {
     throw Error(ExitCode::kUsage,
@@ -56,13 +32,14 @@ Budget budget(const Engine& engine, int32_t n_prompt, const GenerateOptions& opt
   return {options.n_predict, false};
 }
 
-// The choice behind the last prompt token; nothing where Ctrl-C came first.
+// The choice behind the last prompt token; nothing where Ctrl-C came first: between two batches it is looked for.
 const RowResult* prefill(Engine& engine, SeqId seq, std::span<const TokenId> prompt) {
   const RowResult* last = nullptr;
-  for (size_t start = 0; start < prompt.size(); start += kPrefillChunk) {
+  const auto chunk = static_cast<size_t>(engine.max_rows());
+  for (size_t start = 0; start < prompt.size(); start += chunk) {
     if (interrupted()) return nullptr;
     Batch batch;
-    const size_t end = std::min(start + kPrefillChunk, prompt.size());
+    const size_t end = std::min(start + chunk, prompt.size());
     for (size_t t = start; t < end; ++t) {
       batch.add(seq, static_cast<int32_t>(t), prompt[t],
                 t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
@@ -89,12 +66,16 @@ const char* finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
+int32_t kv_tokens_needed(const HParams& hparams, int32_t n_prompt, const GenerateOptions& options) {
+  return n_prompt + budget(hparams, n_prompt, options).n_predict;
+}
+
 Generation generate(Engine& engine, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                     const GenerateOptions& options, const TextSink& sink) {
   if (prompt.empty()) throw Error(ExitCode::kUsage, "the prompt is empty");
   Generation out;
   out.n_prompt = static_cast<int32_t>(prompt.size());
-  const Budget allowed = budget(engine, out.n_prompt, options);
+  const Budget allowed = budget(engine.hparams(), out.n_prompt, options);
   const Sequence seq(engine, out.n_prompt + allowed.n_predict);
 
   Stopwatch prefill_clock;

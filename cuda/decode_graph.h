@@ -26,6 +26,7 @@ class DecodeGraph {
  private:
   void launch(int n_rows, cudaStream_t stream);
   cudaGraphExec_t capture(int n_rows, cudaStream_t stream);
+  void profiled_step(int n_rows, cudaStream_t stream);
 
   Pipeline& pipeline_;
   Workspace& w_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/layer_probe.h"
 #include "core/tensor_map.h"
 #include "cuda/decode_graph.h"
 #include "cuda/memory_plan.h"
@@ -30,7 +31,7 @@ MemoryPlan plan_on_this_device(const HParams& h, const ModelTensors& tensors, co
   return plan;
 }
 
-class CudaEngine final : public Engine {
+class CudaEngine final : public Engine, public LayerProbed, public Profiled {
  public:
   CudaEngine(const gguf::Reader& file, const CudaOptions& options)
       : h_(HParams::read(file)),
@@ -49,6 +50,9 @@ class CudaEngine final : public Engine {
 
   const HParams& hparams() const override { return h_; }
   std::string description() const override;
+  int32_t max_rows() const override { return kMaxRows; }
+  void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
+  void set_profiler(Profiler* profiler) override { pipeline_.set_profiler(profiler); }
   uint64_t kv_bytes(int32_t n_tokens) const override { return KvCache::bytes(h_, n_tokens); }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
   int32_t kv_length(SeqId seq) const override { return kv_.extent(seq).length; }
@@ -75,6 +79,7 @@ class CudaEngine final : public Engine {
   bool is_next_step(std::span<const Row> rows) const;
   void decode(std::span<const Row> rows);
   void run(std::span<const Row> rows, size_t first_row);
+  void show_layer(int layer, std::span<const Row> rows, size_t first_row) const;
   void upload(std::span<const Row> rows);
   int upload_tiles(std::span<const Row> rows);
   void collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n, std::span<const size_t> wanted);
@@ -97,6 +102,7 @@ class CudaEngine final : public Engine {
   std::vector<RowResult> results_;
   std::vector<std::vector<float>> logits_;  // of the rows that wanted them
   std::map<SeqId, TokenId> last_argmax_;
+  LayerProbe* probe_ = nullptr;
   std::vector<Row> on_device_;  // the rows that w_.ids, w_.pos and w_.first_slot stand for now; empty: unknown
 };
 
@@ -119,7 +125,7 @@ std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
   const std::vector<Row> rows = checked_rows(batch);
   results_.clear();
   logits_.clear();
-  if (is_decode_step(rows)) {
+  if (is_decode_step(rows) && probe_ == nullptr) {
     decode(rows);
   } else {
     for (size_t first = 0; first < rows.size(); first += kMaxRows) {
@@ -159,7 +165,8 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
   on_device_.clear();
   upload(rows);
   const int n_tiles = rows.size() > kGemvMaxRows ? upload_tiles(rows) : 0;
-  pipeline_.layers(static_cast<int>(rows.size()), n_tiles, stream_.get());
+  const std::function<void(int)> show = [&](int layer) { show_layer(layer, rows, first_row); };
+  pipeline_.layers(static_cast<int>(rows.size()), n_tiles, stream_.get(), probe_ ? show : nullptr);
   std::vector<size_t> wanted;
   for (size_t t = 0; t < rows.size(); ++t) {
     if (rows[t].want == Want::kNothing) continue;
@@ -176,6 +183,17 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
   }
   stream_.synchronize("forward");
   for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
+}
+
+void CudaEngine::show_layer(int layer, std::span<const Row> rows, size_t first_row) const {
+  const auto n = static_cast<size_t>(h_.n_embd);
+  std::vector<float> x(rows.size() * n);
+  check(cudaMemcpyAsync(x.data(), w_.x.data(), x.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()), "download");
+  stream_.synchronize("layer probe");
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (rows[t].want == Want::kNothing) continue;
+    probe_->residual(layer, static_cast<int32_t>(first_row + t), std::span(x).subspan(t * n, n));
+  }
 }
 
 void CudaEngine::upload(std::span<const Row> rows) {

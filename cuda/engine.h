@@ -22,6 +22,16 @@ struct CudaOptions {
   bool progress = false;     // a progress bar on stderr while loading
 };
 
+class Profiler;
+
+// What the CUDA engine is beside an Engine (and a LayerProbed): its device time can be measured op by op.
+class Profiled {
+ public:
+  virtual ~Profiled() = default;
+  // Null: nothing is measured. The profiler must outlive its use.
+  virtual void set_profiler(Profiler* profiler) = 0;
+};
+
 // Loads the model onto the first device. Needed and free memory are logged before anything is allocated. Throws
 // Error(kDevice) where it does not fit (what would is named), Error(kModelFile) for a model that cannot run.
 std::unique_ptr<Engine> make_cuda_engine(const gguf::Reader& file, const CudaOptions& options);

@@ -36,12 +36,15 @@ GemvEpilogue gemv_epilogue(GemmEpilogue epilogue) {
 
 }  // namespace
 
-void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream) {
+void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream, const std::function<void(int)>& after_layer) {
   check(cudaMemsetAsync(w_.bad_layer.data(), 0xff, sizeof(int32_t) * static_cast<size_t>(n_rows), stream), "bad_layer");
   timed("embed", 0, double(n_rows) * h_.n_embd * sizeof(float), stream, [&] {
     embed({.table = m_.token_embd, .ids = w_.ids.data(), .out = w_.x.data(), .n_tokens = n_rows}, stream);
   });
-  for (int l = 0; l < h_.n_layer; ++l) layer(l, n_rows, n_tiles, stream);
+  for (int l = 0; l < h_.n_layer; ++l) {
+    layer(l, n_rows, n_tiles, stream);
+    if (after_layer) after_layer(l);
+  }
 }
 
 // One block of the transformer. Touvron et al. 2023, LLaMA, with Qwen's biases and norms of q and k.
@@ -170,7 +173,8 @@ void Pipeline::product(const Product& p, int n_rows, cudaStream_t stream) {
 }
 
 void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
-  GemvArgs args{.n_matrices = p.weight.n_parts,
+  GemvArgs args{.w = {},
+                .n_matrices = p.weight.n_parts,
                 .x = p.x ? p.x : w_.normed.data(),
                 .n_tokens = n_rows,
                 .epilogue = gemv_epilogue(p.epilogue),

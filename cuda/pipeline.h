@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
+
 #include "core/hparams.h"
 #include "cuda/kernels/gemm.h"
 #include "cuda/kernels/gemv.h"
@@ -25,12 +27,14 @@ class Pipeline {
 
   // Runs n_rows rows, which the workspace's ids, pos, first_slot (and tiles, n_tiles of them, past kGemvMaxRows rows)
   // describe, through all layers: w.x holds the residual stream afterwards, w.bad_layer the first bad layer of each row.
-  void layers(int n_rows, int n_tiles, cudaStream_t stream);
+  // after_layer, where there is one, is called when a layer's work has been put on the stream.
+  void layers(int n_rows, int n_tiles, cudaStream_t stream, const std::function<void(int)>& after_layer = {});
   // Logits and choices of the rows listed in w.wanted[first .. first + n), n <= kMaxHeadRows, into w.logits and
   // w.choices[first ..].
   void head(int first, int n, cudaStream_t stream);
 
   void set_profiler(Profiler* profiler) { profiler_ = profiler; }
+  Profiler* profiler() const { return profiler_; }
 
  private:
   void layer(int l, int n_rows, int n_tiles, cudaStream_t stream);

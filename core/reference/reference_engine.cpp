@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/layer_probe.h"
 #include "core/process.h"
 #include "core/reference/kv_cache.h"
 #include "core/reference/matrix.h"
@@ -43,7 +44,7 @@ int32_t choose_vocab(int32_t n_used, const HParams& h, const gguf::Reader& file)
   return n_used ? n_used : h.n_vocab;
 }
 
-class ReferenceEngine final : public Engine {
+class ReferenceEngine final : public Engine, public LayerProbed {
  public:
   ReferenceEngine(const gguf::Reader& file, const ReferenceOptions& options)
       : hparams_(HParams::read(file)),
@@ -70,6 +71,8 @@ class ReferenceEngine final : public Engine {
     return fmt::format("cpu, {} thread{}, {}", team_.n_threads(), team_.n_threads() == 1 ? "" : "s",
                        gguf::isa_name(gguf::isa()));
   }
+  int32_t max_rows() const override { return static_cast<int32_t>(kMaxRows); }
+  void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   uint64_t kv_bytes(int32_t n_tokens) const override { return kv_.bytes(std::max(n_tokens, 0)); }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
   int32_t kv_length(SeqId seq) const override { return kv_.length(seq); }
@@ -97,6 +100,7 @@ class ReferenceEngine final : public Engine {
   void reserve_memory(std::span<const Row> rows);
   void run(std::span<const Row> rows, size_t first_row);
   void layer(int32_t l, std::span<const Row> rows);
+  void show_layer(int32_t l, std::span<const Row> rows, size_t first_row) const;
   void embed(std::span<const Row> rows);
   void head(std::span<const Row> rows, size_t first_row);
   RowResult judge(std::span<const float> logits, int32_t bad_layer) const;
@@ -123,6 +127,7 @@ class ReferenceEngine final : public Engine {
   size_t n_logit_rows_ = 0;
   std::vector<RowResult> results_;
   std::map<SeqId, TokenId> last_argmax_;
+  LayerProbe* probe_ = nullptr;
 };
 
 // One block of the transformer: Touvron et al. 2023, LLaMA, with what Qwen adds (biases, norms of q and k).
@@ -154,6 +159,13 @@ void ReferenceEngine::layer(int32_t l, std::span<const Row> rows) {
   add(x_, out_, team_);
 }
 
+void ReferenceEngine::show_layer(int32_t l, std::span<const Row> rows, size_t first_row) const {
+  for (size_t t = 0; t < rows.size(); ++t) {
+    if (rows[t].want == Want::kNothing) continue;
+    probe_->residual(l, static_cast<int32_t>(first_row + t), x_.values(static_cast<int64_t>(t)));
+  }
+}
+
 void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
   embed(rows);
   bad_layer_.assign(rows.size(), -1);
@@ -165,6 +177,7 @@ void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
         bad_layer_[t] = l;
       }
     }
+    if (probe_ != nullptr) show_layer(l, rows, first_row);
   }
   for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
   head(rows, first_row);

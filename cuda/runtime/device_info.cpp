@@ -2,7 +2,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/runtime/kernel_image.h"
+
 namespace minfer::cu {
+namespace {
+
+std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+
+}  // namespace
 
 Devices list_devices() {
   Devices devices;
@@ -15,7 +22,10 @@ Devices list_devices() {
   int n_devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&n_devices); error != cudaSuccess) {
     cudaGetLastError();  // the error is reported here: the next call must not meet it again
-    devices.why_none = cudaGetErrorString(error);
+    devices.why_none = error == cudaErrorInsufficientDriver
+                           ? "the NVIDIA driver is for CUDA " + version(driver_version) + ", and this binary needs " +
+                                 version(CUDART_VERSION)
+                           : cudaGetErrorString(error);
     return devices;
   }
   for (int d = 0; d < n_devices; ++d) {
@@ -30,8 +40,19 @@ Devices list_devices() {
   return devices;
 }
 
-std::string toolkit_description() {
-  return "CUDA " + std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+std::string why_unusable() {
+  const Devices devices = list_devices();
+  if (devices.found.empty()) return devices.why_none;
+  const cudaError_t error = find_kernel_image();
+  if (error == cudaSuccess) return {};
+  const DeviceInfo& card = devices.found.front();
+  if (error == cudaErrorNoKernelImageForDevice) {
+    return card.name + " has compute capability " + std::to_string(card.compute_major) + "." +
+           std::to_string(card.compute_minor) + ", and this binary has code for " MINFER_CUDA_ARCHS;
+  }
+  return card.name + ": " + cudaGetErrorString(error);
 }
+
+std::string toolkit_description() { return "CUDA " + version(CUDART_VERSION); }
 
 }  // namespace minfer::cu

@@ -1,0 +1,58 @@
+// How fast an engine is, measured as a user would meet it: token ids in host memory to choices in host memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/model_cost.h"
+
+namespace minfer {
+
+struct BenchOptions {
+  std::vector<int32_t> prefill;  // prompt lengths, each > 0
+  std::vector<int32_t> decode;   // numbers of tokens decoded one by one, each > 0
+  int32_t depth = 0;             // tokens that stand in the KV cache before the clock starts
+  int32_t n_repetitions = 5;     // after one that warms up and is not counted
+  uint64_t seed = 1;             // of the token ids
+};
+
+// What is inside the clock, in one line each.
+extern const char* const kPrefillClock;
+extern const char* const kDecodeClock;
+
+// Seconds of several runs of the same work.
+struct Times {
+  double median = 0, min = 0, max = 0;
+  static Times of(std::vector<double> seconds);  // not empty
+};
+
+enum class BenchKind { kPrefill, kDecode };
+const char* bench_kind_name(BenchKind kind);
+
+struct Measurement {
+  BenchKind kind = BenchKind::kPrefill;
+  int32_t n_tokens = 0;
+  int32_t depth = 0;
+  int32_t n_repetitions = 0;
+  Times seconds;  // of all n_tokens
+  Cost cost;      // of all n_tokens
+  uint64_t choices = 0;  // a digest of the tokens that the last repetition chose: equal results, equal digests
+
+  double tokens_per_second() const { return n_tokens / seconds.median; }
+};
+
+// KV slots that the longest measurement needs.
+int32_t bench_kv_tokens(const BenchOptions& options);
+
+// `count` ids in [0, n_vocab), the same for the same seed everywhere.
+std::vector<TokenId> random_tokens(size_t count, int32_t n_vocab, uint64_t seed);
+
+// Runs every measurement, prefill before decode, and hands each to `done` when it is there. n_vocab: ids are drawn below
+// it. Throws Error(kInterrupted) on Ctrl-C, Error(kRuntime) where logits are not finite, whatever the engine throws.
+void bench(Engine& engine, const ModelCost& cost, int32_t n_vocab, const BenchOptions& options,
+           const std::function<void(const Measurement&)>& done);
+
+}  // namespace minfer

@@ -1,0 +1,14 @@
+#include "core/error.h"
+#include "cuda/profile.h"
+
+namespace minfer::cu {
+
+Profile profile_prefill(Engine&, const ModelCost&, std::span<const TokenId>) {
+  throw Error(ExitCode::kUsage, "--profile: this binary was built without CUDA");
+}
+
+Profile profile_decode(Engine&, const ModelCost&, std::span<const TokenId>) {
+  throw Error(ExitCode::kUsage, "--profile: this binary was built without CUDA");
+}
+
+}  // namespace minfer::cu
