@@ -11,8 +11,9 @@
 namespace minfer {
 namespace {
 
-// YaRN, section 3.2, "NTK-by-parts": pairs before `low` turn often enough within the context they were trained on to be
-// left alone, those from `high` on are interpolated like linear scaling, and between them one goes over into the other.
+// YaRN, section 3.2, "NTK-by-parts": pairs before `low` turn often enough within the context they were
+// trained on to be left alone, those from `high` on are interpolated like linear scaling, and between them
+// one goes over into the other.
 struct YarnRamp {
   double low = 0, high = 0;
 
@@ -20,7 +21,8 @@ struct YarnRamp {
     // The pair (not a whole number) that turns n times over the original context:
     // n_ctx_orig * base^(-2 i / n_rot) = 2 pi n.
     const auto pair_turning = [&h](double n) {
-      return h.n_rot * std::log(h.n_ctx_orig / (2 * std::numbers::pi * n)) / (2 * std::log(double{h.rope_freq_base}));
+      return h.n_rot * std::log(h.n_ctx_orig / (2 * std::numbers::pi * n)) /
+             (2 * std::log(double{h.rope_freq_base}));
     };
     low = std::max(0.0, std::floor(pair_turning(h.yarn_beta_fast)));
     high = std::min(h.n_rot - 1.0, std::ceil(pair_turning(h.yarn_beta_slow)));
@@ -34,8 +36,8 @@ struct YarnRamp {
 
 void check_factors(const HParams& h, std::span<const float> factors) {
   if (!factors.empty() && factors.size() != static_cast<size_t>(h.n_rot / 2)) {
-    throw Error(ExitCode::kModelFile, fmt::format("rope_freqs.weight: {} factors for {} pairs of dims", factors.size(),
-                                                  h.n_rot / 2));
+    throw Error(ExitCode::kModelFile, fmt::format("rope_freqs.weight: {} factors for {} pairs of dims",
+                                                  factors.size(), h.n_rot / 2));
   }
   for (size_t i = 0; i < factors.size(); ++i) {
     if (!(factors[i] > 0 && std::isfinite(factors[i]))) {

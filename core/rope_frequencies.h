@@ -13,9 +13,9 @@ struct RopeFrequencies {
   double magnitude = 1;         // what cos and sin are multiplied by (YaRN's mscale)
 };
 
-// `factors` [n_rot / 2], or empty: each frequency as trained is divided by its factor (rope_freqs.weight). Which dims make
-// up a pair (NORM, NEOX) makes no difference here. Throws Error(kModelFile) where `factors` has another length or a
-// factor that is not positive and finite.
+// `factors` [n_rot / 2], or empty: each frequency as trained is divided by its factor (rope_freqs.weight).
+// Which dims make up a pair (NORM, NEOX) makes no difference here. Throws Error(kModelFile) where `factors`
+// has another length or a factor that is not positive and finite.
 RopeFrequencies rope_frequencies(const HParams& hparams, std::span<const float> factors);
 
 }  // namespace minfer

@@ -5,8 +5,9 @@ namespace minfer::cu {
 
 inline constexpr int kWarpLanes = 32;
 
-// The sum over each aligned group of kLanes lanes (a power of two), in every lane of the group. All 32 lanes call it.
-// Butterfly: a step adds the same two numbers in both partners, so every lane ends with the same bits.
+// The sum over each aligned group of kLanes lanes (a power of two), in every lane of the group. All 32 lanes
+// call it. Butterfly: a step adds the same two numbers in both partners, so every lane ends with the same
+// bits.
 template <int kLanes = kWarpLanes>
 __device__ inline float warp_sum(float v) {
 #pragma unroll
@@ -14,8 +15,9 @@ __device__ inline float warp_sum(float v) {
   return v;
 }
 
-// The sum over the block, in every thread. blockDim.x is a multiple of 32, at most 1024. `partials` is 32 floats of
-// shared memory; a second call needs a __syncthreads() between the two, since the first's readers may lag.
+// The sum over the block, in every thread. blockDim.x is a multiple of 32, at most 1024. `partials` is 32
+// floats of shared memory; a second call needs a __syncthreads() between the two, since the first's readers
+// may lag.
 __device__ inline float block_sum(float v, float* partials) {
   const int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes;
   const int n_warps = blockDim.x / kWarpLanes;

@@ -1,13 +1,19 @@
-// For each row of logits: the largest, its lowest id, its lead over the second largest, and whether all are finite.
+// For each row of logits: the largest, its lowest id, its lead over the second largest, and whether all are
+// finite.
 //
-// Tile:      stage one cuts a row into at most 64 chunks of whole steps of 1024 logits, one block of 256 threads each
+// Tile:      stage one cuts a row into at most 64 chunks of whole steps of 1024 logits, one block of 256
+// threads each
 //            (152064 logits: 50 chunks of 3 steps); stage two is one warp a row over the row's chunks.
-// Registers: a thread takes 4 consecutive logits a step, 4 steps in flight, in ascending order, and keeps the best, its id
+// Registers: a thread takes 4 consecutive logits a step, 4 steps in flight, in ascending order, and keeps the
+// best, its id
 //            and the second.
-// Order:     (value, lowest id) and the second largest form a merge that is associative and commutative to the bit, so the
-//            result does not depend on the cut; there are no atomics. Two launches and not a "last block merges" counter:
-//            a counter needs scratch that was zeroed once, and an unzeroed one would leave the old token, silently.
-// Bytes:     4 n_vocab a row: 608 KB for 152064, mostly out of L2 where the head has just written it; 16 a chunk between
+// Order:     (value, lowest id) and the second largest form a merge that is associative and commutative to
+// the bit, so the
+//            result does not depend on the cut; there are no atomics. Two launches and not a "last block
+//            merges" counter: a counter needs scratch that was zeroed once, and an unzeroed one would leave
+//            the old token, silently.
+// Bytes:     4 n_vocab a row: 608 KB for 152064, mostly out of L2 where the head has just written it; 16 a
+// chunk between
 //            the stages. One row is latency: two launches, one load, 5 + 3 + 5 merge steps.
 #include "cuda/kernels/argmax.h"
 
@@ -40,7 +46,8 @@ struct alignas(16) TopTwo {
 
   static __device__ TopTwo of_nothing() { return {-CUDART_INF_F, kNoId, -CUDART_INF_F, 1}; }
 
-  // Ids come in ascending order, so an equal value does not take the place of an earlier one. A NaN counts as -inf.
+  // Ids come in ascending order, so an equal value does not take the place of an earlier one. A NaN counts as
+  // -inf.
   __device__ void take(float v, int i) {
     v = fmaxf(v, -CUDART_INF_F);
     second = fmaxf(second, fminf(v, best));
@@ -72,9 +79,9 @@ __device__ TopTwo warp_top_two(TopTwo t) {
   return t;
 }
 
-// Logits i .. i + 3, in one load (kAligned: the row begins on 16 bytes and `end` is a multiple of 4) or in four. Past
-// `end` some logit before it is read instead: it changes no finite flag, the caller does not take it, and a load without
-// a condition stands before the first use of the others.
+// Logits i .. i + 3, in one load (kAligned: the row begins on 16 bytes and `end` is a multiple of 4) or in
+// four. Past `end` some logit before it is read instead: it changes no finite flag, the caller does not take
+// it, and a load without a condition stands before the first use of the others.
 template <bool kAligned>
 __device__ float4 load_logits(const float* row, int i, int end) {
   if constexpr (kAligned) return load4(row + min(i, end - 4));
@@ -136,7 +143,9 @@ __global__ void __launch_bounds__(kWarpLanes)
 
 }  // namespace
 
-size_t argmax_scratch_bytes(int n_rows) { return static_cast<size_t>(n_rows) * kMaxChunks * sizeof(TopTwo); }
+size_t argmax_scratch_bytes(int n_rows) {
+  return static_cast<size_t>(n_rows) * kMaxChunks * sizeof(TopTwo);
+}
 
 void argmax(const ArgmaxArgs& a, cudaStream_t stream) {
   MINFER_REQUIRE("argmax", a.n_rows > 0 && a.n_vocab > 0 && a.n_vocab <= INT32_MAX - kMaxChunks * kStep);

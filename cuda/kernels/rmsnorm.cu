@@ -1,11 +1,15 @@
 // out[r, :] = x[row(r), :] / sqrt(mean(x[row(r), :]^2) + eps) * weight, f32 in, f16 (or f32) out.
 //
 // Tile:      one block a row; the row stays in registers between the sum and the product, so x is read once.
-// Registers: thread i owns vectors i, i + T, i + 2T, i + 3T of 4 floats, T = ceil(n / 16) rounded up to whole warps
-//            (224 threads for n = 3584): 64 bytes of x and 64 of weight in flight a thread, asked for before the sum.
-// Order:     a thread adds its 16 squares in index order, then a butterfly over the warp, then one over the warps. T is
+// Registers: thread i owns vectors i, i + T, i + 2T, i + 3T of 4 floats, T = ceil(n / 16) rounded up to whole
+// warps
+//            (224 threads for n = 3584): 64 bytes of x and 64 of weight in flight a thread, asked for before
+//            the sum.
+// Order:     a thread adds its 16 squares in index order, then a butterfly over the warp, then one over the
+// warps. T is
 //            a function of n alone, and so is the order.
-// Bytes:     6 n a row (4 read, 2 written) and the weight from L2; 2048 x 3584 is 44 MB, 10 us at 4.39 TB/s. 4 n flops.
+// Bytes:     6 n a row (4 read, 2 written) and the weight from L2; 2048 x 3584 is 44 MB, 10 us at 4.39 TB/s.
+// 4 n flops.
 #include "cuda/kernels/rmsnorm.h"
 
 #include "cuda/device/reduce.h"

@@ -1,16 +1,19 @@
-// One pass behind the q, k, v product: per head an optional RMS norm (q, k), the rotation of its first n_rot dims (q, k),
-// f32 -> f16, and the store: q beside its row, k and v at their slot of the cache.
+// One pass behind the q, k, v product: per head an optional RMS norm (q, k), the rotation of its first n_rot
+// dims (q, k), f32 -> f16, and the store: q beside its row, k and v at their slot of the cache.
 //
-// Tile:      one block a token. A group of kLanes lanes owns a head; group g of G takes heads g, g + G, g + 2G, ... of
+// Tile:      one block a token. A group of kLanes lanes owns a head; group g of G takes heads g, g + G, g +
+// 2G, ... of
 //            the n_head + 2 n_head_kv in the row, kBatch of them in flight.
 // Registers: a lane owns kVectors vectors of kWidth dims (whole pairs) of each of its heads:
 //              head_dim % 4 == 0, <= 64    16 lanes x 1 vector  x 4 dims
 //              head_dim % 4 == 0, <= 128   32 lanes x 1 vector  x 4 dims
 //              head_dim % 4 == 0, <= 256   32 lanes x 2 vectors x 4 dims
 //              other even head_dim         32 lanes x 4 vectors x 2 dims
-//            The same dims for all of its heads, so a lane reads its cosines and sines from shared memory once.
-// Angles:    thread i computes pair i of the token, once for all heads, while the first batch of loads is on its way.
-// Bytes:     6 a value (4 read, 2 written); 2048 tokens x 36 heads x 128 are 57 MB, 13 us at 4.39 TB/s.
+//            The same dims for all of its heads, so a lane reads its cosines and sines from shared memory
+//            once.
+// Angles:    thread i computes pair i of the token, once for all heads, while the first batch of loads is on
+// its way. Bytes:     6 a value (4 read, 2 written); 2048 tokens x 36 heads x 128 are 57 MB, 13 us at 4.39
+// TB/s.
 #include "cuda/kernels/rope_store.h"
 
 #include <math_constants.h>
@@ -26,10 +29,14 @@
 namespace minfer::cu {
 namespace {
 
-constexpr int kMaxThreads = 512;
+// 384 x 3 blocks an SM is a cap of 56 registers, and 4 blocks of the 288 threads that 36 heads take: 73 KB in
+// flight, of the 26 KB that 4.4 TB/s at 0.8 us needs. 40 registers spill.
+constexpr int kMaxThreads = 384;
+constexpr int kMinBlocks = 3;
 
-// cos and sin of pos * freq, times magnitude. The angle is reduced to (-pi, pi] in f64, in units of pi, where the
-// reduction is exact: at 131,071 rad the product's own error is 2e-11. In f32, 1e-7 is left after the reduction.
+// cos and sin of pos * freq, times magnitude. The angle is reduced to (-pi, pi] in f64, in units of pi, where
+// the reduction is exact: at 131,071 rad the product's own error is 2e-11. In f32, 1e-7 is left after the
+// reduction.
 __device__ float2 rotation(double freq, int pos, float magnitude) {
   constexpr double kOneOverPi = 0.318309886183790671537767526745;
   double half_turns = pos * (freq * kOneOverPi);
@@ -69,21 +76,21 @@ __device__ half* destination(const RopeStoreArgs& a, int t, int h, int64_t slot)
   return arena + (int64_t{h_kv} * a.kv.n_slots + slot) * a.head_dim;
 }
 
-template <int kWidth, int kLanes, int kVectors, int kBatch>
-__global__ void __launch_bounds__(kMaxThreads)
+template <int kWidth, int kLanes, int kVectors, int kBatch, bool kNorms>
+__global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
     rope_store_kernel(const RopeStoreArgs a, float one_over_head_dim) {
   __shared__ __align__(16) float2 cos_sin[kRopeMaxHeadDim / 2];
   const int t = blockIdx.x;
   const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes, n_groups = blockDim.x / kLanes;
   const int n_rotated = a.n_head + a.n_head_kv, n_heads = n_rotated + a.n_head_kv;
   const float* row = a.qkv + int64_t{t} * n_heads * a.head_dim;
-  const bool norms = a.q_norm != nullptr || a.k_norm != nullptr;
   const int pos = a.rows.pos[t];
   const int64_t slot = int64_t{a.rows.first_slot[t]} + pos;
   const float q_scale = slot >= 0 && slot < a.kv.n_slots ? a.q_scale : CUDART_NAN_F;
   float turn[kVectors][kWidth];  // cos, sin of the lane's pairs
 
-  for (int first = 0; first < n_heads; first += n_groups * kBatch) {  // uniform: the shuffles below need whole warps
+  for (int first = 0; first < n_heads;
+       first += n_groups * kBatch) {  // uniform: the shuffles below need whole warps
     float value[kBatch][kVectors][kWidth] = {};
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
@@ -98,7 +105,8 @@ __global__ void __launch_bounds__(kMaxThreads)
       for (int i = threadIdx.x; i < a.head_dim / 2; i += blockDim.x) {
         cos_sin[i] = i < a.n_rot / 2 ? rotation(a.freq[i], pos, a.magnitude) : make_float2(1.0f, 0.0f);
       }
-      __syncthreads();  // every pair's angle is written before any lane reads its own; written once, so no second wait
+      __syncthreads();  // every pair's angle is written before any lane reads its own; written once, so no
+                        // second wait
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) {
         const int d = (lane + j * kLanes) * kWidth;
@@ -110,15 +118,17 @@ __global__ void __launch_bounds__(kMaxThreads)
     for (int b = 0; b < kBatch; ++b) {
       const int h = first + b * n_groups + group;
       float scale = 1.0f;
-      const float* norm = h < a.n_head ? a.q_norm : h < n_rotated ? a.k_norm : nullptr;
-      if (norms) {
+      const float* norm = nullptr;
+      if constexpr (kNorms) {
+        norm = h < a.n_head ? a.q_norm : h < n_rotated ? a.k_norm : nullptr;
         float sum = 0;
 #pragma unroll
         for (int j = 0; j < kVectors; ++j) {
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) sum = fmaf(value[b][j][i], value[b][j][i], sum);
         }
-        sum = warp_sum<kLanes>(sum);
+        sum = warp_sum<kLanes>(
+            sum);  // where some of the warp has no norm or no head, too: a shuffle needs all lanes
         if (norm != nullptr) scale = inverse_rms(sum, one_over_head_dim, a.eps);
       }
       if (h >= n_heads) continue;
@@ -157,7 +167,13 @@ void launch(const RopeStoreArgs& a, cudaStream_t stream) {
   const int warps = (n_groups * kLanes + kWarpLanes - 1) / kWarpLanes;
   const int threads = std::min(warps * kWarpLanes, kMaxThreads);
   const float one_over_head_dim = 1.0f / static_cast<float>(a.head_dim);
-  rope_store_kernel<kWidth, kLanes, kVectors, kBatch><<<a.n_tokens, threads, 0, stream>>>(a, one_over_head_dim);
+  if (a.q_norm != nullptr || a.k_norm != nullptr) {
+    rope_store_kernel<kWidth, kLanes, kVectors, kBatch, true>
+        <<<a.n_tokens, threads, 0, stream>>>(a, one_over_head_dim);
+  } else {
+    rope_store_kernel<kWidth, kLanes, kVectors, kBatch, false>
+        <<<a.n_tokens, threads, 0, stream>>>(a, one_over_head_dim);
+  }
 }
 
 void check_args(const RopeStoreArgs& a) {

@@ -16,9 +16,13 @@ HParams qwen2() {
   return h;
 }
 
-double trained(const HParams& h, int pair) { return std::pow(double{h.rope_freq_base}, -2.0 * pair / h.n_rot); }
+double trained(const HParams& h, int pair) {
+  return std::pow(double{h.rope_freq_base}, -2.0 * pair / h.n_rot);
+}
 
-bool close(double got, double want) { return std::abs(got - want) <= 1e-14 * std::abs(want); }
+bool close(double got, double want) {
+  return std::abs(got - want) <= 1e-14 * std::abs(want);
+}
 
 }  // namespace
 
@@ -44,7 +48,8 @@ TEST_CASE("rope_frequencies: a model that turns nothing has none", "[core][rope]
 TEST_CASE("rope_frequencies: linear scaling divides every position", "[core][rope]") {
   HParams h = qwen2();
   h.rope_scale = 4;
-  CHECK(rope_frequencies(h, {}).radians[5] == trained(h, 5));  // a factor without a scaling type counts for nothing
+  CHECK(rope_frequencies(h, {}).radians[5] ==
+        trained(h, 5));  // a factor without a scaling type counts for nothing
   h.rope_scaling = RopeScaling::kLinear;
   const RopeFrequencies table = rope_frequencies(h, {});
   for (int i = 0; i < 64; ++i) CHECK(close(table.radians[i], trained(h, i) / 4));
@@ -59,9 +64,10 @@ TEST_CASE("rope_frequencies: rope_freqs divides each pair by its factor", "[core
   for (int i = 0; i < 4; ++i) CHECK(close(table.radians[i], trained(h, i) / double{factors[i]}));
 }
 
-// Qwen2.5's published setting. The ramp runs from pair floor(128 ln(32768 / (32 * 2 pi)) / (2 ln 1e6)) = floor(23.60)
-// to ceil(128 ln(32768 / (2 pi)) / (2 ln 1e6)) = ceil(39.65).
-TEST_CASE("rope_frequencies: YaRN leaves fast pairs, interpolates slow ones, and blends between", "[core][rope]") {
+// Qwen2.5's published setting. The ramp runs from pair floor(128 ln(32768 / (32 * 2 pi)) / (2 ln 1e6)) =
+// floor(23.60) to ceil(128 ln(32768 / (2 pi)) / (2 ln 1e6)) = ceil(39.65).
+TEST_CASE("rope_frequencies: YaRN leaves fast pairs, interpolates slow ones, and blends between",
+          "[core][rope]") {
   HParams h = qwen2();
   h.rope_scaling = RopeScaling::kYarn;
   h.rope_scale = 4;
@@ -82,7 +88,9 @@ TEST_CASE("rope_frequencies: YaRN leaves fast pairs, interpolates slow ones, and
 TEST_CASE("rope_frequencies: refuses factors that do not fit", "[core][rope]") {
   HParams h = qwen2();
   h.n_rot = 8;
-  const auto refused = [&h](std::vector<float> factors) { CHECK_THROWS_AS(rope_frequencies(h, factors), Error); };
+  const auto refused = [&h](std::vector<float> factors) {
+    CHECK_THROWS_AS(rope_frequencies(h, factors), Error);
+  };
   refused({1, 1, 1});
   refused({1, 1, 1, 1, 1});
   refused({1, 0, 1, 1});

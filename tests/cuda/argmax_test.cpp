@@ -46,18 +46,26 @@ cu::Choice oracle(std::span<const float> row, int n_used) {
 std::vector<cu::Choice> run(const std::vector<float>& logits, int n_vocab, int n_used, int offset = 0) {
   const int n_rows = static_cast<int>(logits.size()) / n_vocab;
   const cu::DeviceBuffer<float> d(logits.size() + offset);
-  cu::check(cudaMemcpy(d.data() + offset, logits.data(), logits.size() * 4, cudaMemcpyHostToDevice), "upload");
+  cu::check(cudaMemcpy(d.data() + offset, logits.data(), logits.size() * 4, cudaMemcpyHostToDevice),
+            "upload");
   const Guarded<cu::Choice> out(n_rows);
   const Guarded<uint8_t> scratch(cu::argmax_scratch_bytes(n_rows));
   const cu::Stream stream;
-  cu::argmax({.logits = d.data() + offset, .out = out.data(), .n_rows = n_rows, .n_vocab = n_vocab,
-              .n_vocab_used = n_used, .scratch = scratch.data()}, stream.get());
+  cu::argmax({.logits = d.data() + offset,
+              .out = out.data(),
+              .n_rows = n_rows,
+              .n_vocab = n_vocab,
+              .n_vocab_used = n_used,
+              .scratch = scratch.data()},
+             stream.get());
   stream.synchronize("argmax test");
   scratch.read();  // its guard
   return out.read();
 }
 
-bool same_float(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same_float(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
 
 int n_wrong(const std::vector<cu::Choice>& got, const std::vector<float>& logits, int n_vocab, int n_used) {
   int wrong = 0;
@@ -73,8 +81,8 @@ int n_wrong(const std::vector<cu::Choice>& got, const std::vector<float>& logits
 
 TEST_CASE("argmax: id, logit, margin and finite flag are exact at every length", "[cuda][argmax]") {
   MINFER_REQUIRE_GPU();
-  for (const int n : {1, 2, 3, 4, 5, 31, 1000, 1023, 1024, 1025, 4099, 32000, 32001, 49152, 65536, 65537, 65540, 151936,
-                      152064, 256000}) {
+  for (const int n : {1,    2,     3,     4,     5,     31,    1000,  1023,   1024,   1025,
+                      4099, 32000, 32001, 49152, 65536, 65537, 65540, 151936, 152064, 256000}) {
     for (const int n_rows : {1, 3}) {
       for (const int n_used : {n, std::max(1, n - 7)}) {
         INFO("n_vocab " << n << ", used " << n_used << ", " << n_rows << " rows");
@@ -89,8 +97,9 @@ TEST_CASE("argmax: id, logit, margin and finite flag are exact at every length",
 TEST_CASE("argmax: the lowest id among equals, wherever they stand", "[cuda][argmax]") {
   MINFER_REQUIRE_GPU();
   const int n = 152064;
-  const std::vector<std::pair<int, int>> pairs = {{0, 1}, {0, n - 1}, {3, 4}, {3, 1027}, {127, 128}, {1023, 1024},
-                                                  {3071, 3072}, {5000, 140000}, {n - 2, n - 1}, {1024, 1025}};
+  const std::vector<std::pair<int, int>> pairs = {{0, 1},         {0, n - 1},   {3, 4},       {3, 1027},
+                                                  {127, 128},     {1023, 1024}, {3071, 3072}, {5000, 140000},
+                                                  {n - 2, n - 1}, {1024, 1025}};
   std::vector<float> logits;
   for (size_t r = 0; r < pairs.size(); ++r) {
     auto row = random_logits(n, r);
@@ -113,7 +122,8 @@ TEST_CASE("argmax: the lowest id among equals, wherever they stand", "[cuda][arg
 TEST_CASE("argmax: the largest and the second largest, side by side or far apart", "[cuda][argmax]") {
   MINFER_REQUIRE_GPU();
   const int n = 49152;
-  for (const auto& [best, second] : {std::pair{7, 6}, {6, 7}, {4, 1028}, {1028, 4}, {0, n - 1}, {n - 1, 0}, {2047, 2048}}) {
+  for (const auto& [best, second] :
+       {std::pair{7, 6}, {6, 7}, {4, 1028}, {1028, 4}, {0, n - 1}, {n - 1, 0}, {2047, 2048}}) {
     INFO(best << " over " << second);
     auto logits = random_logits(n, 3);
     logits[best] = 12.5f;
@@ -157,7 +167,8 @@ TEST_CASE("argmax: the same bits at every run, alone or among 64 rows", "[cuda][
   const auto first = run(logits, n, n - 100);
   CHECK(n_wrong(first, logits, n, n - 100) == 0);
   for (int repeat = 0; repeat < 20; ++repeat) REQUIRE(same_bits(run(logits, n, n - 100), first));
-  const std::vector<float> row(logits.begin() + 5 * static_cast<size_t>(n), logits.begin() + 6 * static_cast<size_t>(n));
+  const std::vector<float> row(logits.begin() + 5 * static_cast<size_t>(n),
+                               logits.begin() + 6 * static_cast<size_t>(n));
   const auto alone = run(row, n, n - 100);
   CHECK(std::memcmp(alone.data(), &first[5], sizeof(cu::Choice)) == 0);
 }
@@ -167,7 +178,11 @@ TEST_CASE("argmax: refuses what it cannot answer", "[cuda][argmax]") {
   const cu::DeviceBuffer<float> logits(64);
   const cu::DeviceBuffer<cu::Choice> out(1);
   const cu::DeviceBuffer<uint8_t> scratch(cu::argmax_scratch_bytes(1));
-  const cu::ArgmaxArgs good{.logits = logits.data(), .out = out.data(), .n_rows = 1, .n_vocab = 64, .n_vocab_used = 64,
+  const cu::ArgmaxArgs good{.logits = logits.data(),
+                            .out = out.data(),
+                            .n_rows = 1,
+                            .n_vocab = 64,
+                            .n_vocab_used = 64,
                             .scratch = scratch.data()};
   const auto refused = [&good](auto change) {
     cu::ArgmaxArgs args = good;
@@ -190,17 +205,25 @@ TEST_CASE("argmax: timing", "[.bench][cuda][argmax]") {
     const cu::DeviceBuffer<float> logits(set * n_sets);
     const auto values = random_logits(set, 1);
     for (int s = 0; s < n_sets; ++s) {
-      cu::check(cudaMemcpy(logits.data() + s * set, values.data(), set * 4, cudaMemcpyHostToDevice), "upload");
+      cu::check(cudaMemcpy(logits.data() + s * set, values.data(), set * 4, cudaMemcpyHostToDevice),
+                "upload");
     }
     const cu::DeviceBuffer<cu::Choice> out(n_rows);
     const cu::DeviceBuffer<uint8_t> scratch(cu::argmax_scratch_bytes(n_rows));
     const auto launch = [&](size_t at, cudaStream_t stream) {
-      cu::argmax({.logits = logits.data() + at, .out = out.data(), .n_rows = n_rows, .n_vocab = n, .n_vocab_used = n,
-                  .scratch = scratch.data()}, stream);
+      cu::argmax({.logits = logits.data() + at,
+                  .out = out.data(),
+                  .n_rows = n_rows,
+                  .n_vocab = n,
+                  .n_vocab_used = n,
+                  .scratch = scratch.data()},
+                 stream);
     };
     const double bytes = 4.0 * static_cast<double>(set);
     const std::string what = "argmax " + std::to_string(n_rows) + " x " + std::to_string(n);
-    print_bandwidth(what, time_us(std::max(8, n_sets), [&](int i, cudaStream_t s) { launch(i % n_sets * set, s); }), bytes);
+    print_bandwidth(
+        what, time_us(std::max(16, n_sets), [&](int i, cudaStream_t s) { launch(i % n_sets * set, s); }),
+        bytes);
     if (n_rows == 1) {
       print_bandwidth(what + ", in L2", time_us(256, [&](int, cudaStream_t s) { launch(0, s); }), bytes);
     }

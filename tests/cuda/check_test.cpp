@@ -20,7 +20,9 @@ std::string error_of(Call call) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // MINFER_SMEM_LIMIT for one scope.
 class LoweredLimit {
@@ -52,7 +54,8 @@ TEST_CASE("check: a failed call's error is not met again by the next one", "[cud
   CHECK_NOTHROW(cu::check_launch("the next op"));
 }
 
-TEST_CASE("check: a launch that the card refuses names its op and leaves no error behind", "[cuda][runtime]") {
+TEST_CASE("check: a launch that the card refuses names its op and leaves no error behind",
+          "[cuda][runtime]") {
   MINFER_REQUIRE_GPU();
   void* nothing[] = {nullptr};
   (void)cudaLaunchKernel(&not_a_kernel, dim3(1), dim3(32), nothing, 0, nullptr);

@@ -32,15 +32,15 @@ TEST_CASE("convert: every value is the nearest f16, at every length", "[cuda][co
 
 TEST_CASE("convert: ties, subnormals, and what f16 cannot hold", "[cuda][convert]") {
   MINFER_REQUIRE_GPU();
-  const std::vector<float> in = {0.0f,      -0.0f,     1 + 0x1p-11f, 1 + 0x1.8p-10f, 65504.0f, 65519.9f, 65520.0f,
-                                 -1e5f,     1e38f,     0x1p-14f,     0x1p-24f,       0x1p-25f, 0x1.8p-25f, 0x1p-26f,
-                                 -0x1p-20f, INFINITY, -INFINITY};
+  const std::vector<float> in = {0.0f,       -0.0f,    1 + 0x1p-11f, 1 + 0x1.8p-10f, 65504.0f, 65519.9f,
+                                 65520.0f,   -1e5f,    1e38f,        0x1p-14f,       0x1p-24f, 0x1p-25f,
+                                 0x1.8p-25f, 0x1p-26f, -0x1p-20f,    INFINITY,       -INFINITY};
   const auto got = run(in);
   CHECK(same_bits(got, to_half(in)));
-  CHECK(to_float(got[2]) == 1.0f);             // a tie goes to the even one
+  CHECK(to_float(got[2]) == 1.0f);  // a tie goes to the even one
   CHECK(to_float(got[3]) == 1 + 0x1p-9f);
   CHECK(to_float(got[5]) == 65504.0f);
-  CHECK(to_float(got[6]) == INFINITY);         // not clamped
+  CHECK(to_float(got[6]) == INFINITY);  // not clamped
   CHECK(to_float(got[7]) == -INFINITY);
   CHECK(std::isnan(to_float(run({1.0f, NAN, 2.0f})[1])));
 }
@@ -64,7 +64,7 @@ TEST_CASE("convert: timing", "[.bench][cuda][convert]") {
     for (int s = 0; s < n_sets; ++s) {
       cu::check(cudaMemcpy(in.data() + s * n, values.data(), n * 4, cudaMemcpyHostToDevice), "upload");
     }
-    const Timing t = time_us(20, [&](int i, cudaStream_t stream) {
+    const Timing t = time_us(64, [&](int i, cudaStream_t stream) {
       const int64_t at = i % n_sets * n;
       cu::convert({.in = in.data() + at, .out = out.data() + at, .n = n}, stream);
     });

@@ -1,5 +1,5 @@
-// An output buffer that tells what a kernel did to it: every byte is 0xff before the launch (a NaN in f16 and f32), and so
-// is a guard behind the end, which must stay.
+// An output buffer that tells what a kernel did to it: every byte is 0xff before the launch (a NaN in f16 and
+// f32), and so is a guard behind the end, which must stay.
 #pragma once
 
 #include <algorithm>

@@ -13,8 +13,9 @@ namespace {
 constexpr float kEps = 1e-6f;
 constexpr int kLayer = 17;
 
-// Of the f32 result, relative to each value: a thread's 16 squares and the 10 steps of two butterflies err by at most
-// 26 * 2^-24 of the sum, the square root halves that, rsqrt adds 2 ulp and the products 2 half ulps: 1.2e-6.
+// Of the f32 result, relative to each value: a thread's 16 squares and the 10 steps of two butterflies err by
+// at most 26 * 2^-24 of the sum, the square root halves that, rsqrt adds 2 ulp and the products 2 half
+// ulps: 1.2e-6.
 constexpr double kF32Tolerance = 2e-6;
 constexpr double kF16Rounding = 0x1p-11, kF16Smallest = 0x1p-25;
 
@@ -30,8 +31,8 @@ struct Result {
   std::vector<int32_t> bad_layer;
 };
 
-Result run(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<int32_t>& rows = {},
-           std::vector<int32_t> bad_layer = {}) {
+Result run(const std::vector<float>& x, const std::vector<float>& weight,
+           const std::vector<int32_t>& rows = {}, std::vector<int32_t> bad_layer = {}) {
   const int n = static_cast<int>(weight.size()), n_rows_in = static_cast<int>(x.size()) / n;
   if (bad_layer.empty()) bad_layer.assign(n_rows_in, -1);
   const size_t n_rows = rows.empty() ? n_rows_in : rows.size();
@@ -40,8 +41,14 @@ Result run(const std::vector<float>& x, const std::vector<float>& weight, const 
   Guarded<half> f16(n_rows * n);
   Guarded<float> f32(n_rows * n);
   const cu::Stream stream;
-  cu::RmsnormArgs args{.x = d_x.data(), .weight = d_weight.data(), .rows = d_rows.data(), .out = f16.data(),
-                       .bad_layer = d_bad.data(), .layer = kLayer, .n_rows = static_cast<int>(n_rows), .n = n,
+  cu::RmsnormArgs args{.x = d_x.data(),
+                       .weight = d_weight.data(),
+                       .rows = d_rows.data(),
+                       .out = f16.data(),
+                       .bad_layer = d_bad.data(),
+                       .layer = kLayer,
+                       .n_rows = static_cast<int>(n_rows),
+                       .n = n,
                        .eps = kEps};
   cu::rmsnorm(args, stream.get());
   args.out = nullptr;
@@ -137,13 +144,15 @@ TEST_CASE("rmsnorm: a row's bits depend on nothing else, at every run", "[cuda][
     }
     for (const int r : {0, 4, 8}) {
       const Result alone = run({x.begin() + r * n, x.begin() + (r + 1) * n}, weight);
-      CHECK(same_bits(std::span<const float>(alone.f32), std::span<const float>(first.f32).subspan(r * n, n)));
+      CHECK(
+          same_bits(std::span<const float>(alone.f32), std::span<const float>(first.f32).subspan(r * n, n)));
       CHECK(same_bits(std::span<const half>(alone.f16), std::span<const half>(first.f16).subspan(r * n, n)));
     }
   }
 }
 
-TEST_CASE("rmsnorm: a row that is not finite is NaN throughout and names the first layer", "[cuda][rmsnorm]") {
+TEST_CASE("rmsnorm: a row that is not finite is NaN throughout and names the first layer",
+          "[cuda][rmsnorm]") {
   MINFER_REQUIRE_GPU();
   const int n = 1000;
   auto x = random_normal(6 * n, 31);
@@ -196,8 +205,14 @@ TEST_CASE("rmsnorm: refuses what its vectors cannot hold", "[cuda][rmsnorm]") {
 
 TEST_CASE("rmsnorm: timing", "[.bench][cuda][rmsnorm]") {
   MINFER_REQUIRE_GPU();
-  for (const auto& [n_rows, n] : {std::pair{1, 3584}, {8, 3584}, {64, 3584}, {512, 3584}, {2048, 3584}, {2048, 5120},
-                                  {2048, 896}, {2048, 8192}}) {
+  for (const auto& [n_rows, n] : {std::pair{1, 3584},
+                                  {8, 3584},
+                                  {64, 3584},
+                                  {512, 3584},
+                                  {2048, 3584},
+                                  {2048, 5120},
+                                  {2048, 896},
+                                  {2048, 8192}}) {
     const size_t row_bytes = 6 * static_cast<size_t>(n);
     const int n_sets = static_cast<int>(std::clamp<size_t>((200u << 20) / (n_rows * row_bytes), 2, 64));
     const size_t set = static_cast<size_t>(n_rows) * n;
@@ -207,11 +222,17 @@ TEST_CASE("rmsnorm: timing", "[.bench][cuda][rmsnorm]") {
     for (int s = 0; s < n_sets; ++s) {
       cu::check(cudaMemcpy(x.data() + s * set, values.data(), set * 4, cudaMemcpyHostToDevice), "upload");
     }
-    const Timing t = time_us(4 * n_sets, [&, rows = n_rows, cols = n](int i, cudaStream_t stream) {
-      const size_t at = static_cast<size_t>(i % n_sets) * set;
-      cu::rmsnorm({.x = x.data() + at, .weight = weight.data(), .out = out.data() + at, .n_rows = rows, .n = cols,
-                   .eps = kEps}, stream);
-    });
+    const Timing t =
+        time_us(std::max(64, 4 * n_sets), [&, rows = n_rows, cols = n](int i, cudaStream_t stream) {
+          const size_t at = static_cast<size_t>(i % n_sets) * set;
+          cu::rmsnorm({.x = x.data() + at,
+                       .weight = weight.data(),
+                       .out = out.data() + at,
+                       .n_rows = rows,
+                       .n = cols,
+                       .eps = kEps},
+                      stream);
+        });
     print_bandwidth("rmsnorm " + std::to_string(n_rows) + " x " + std::to_string(n), t,
                     static_cast<double>(n_rows) * static_cast<double>(row_bytes));
   }

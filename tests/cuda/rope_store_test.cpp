@@ -40,7 +40,8 @@ Case make_case(const Shape& s, uint32_t seed) {
     c.q_norm = random_normal(s.head_dim, seed + 1);
     c.k_norm = random_normal(s.head_dim, seed + 2);
   }
-  for (int i = 0; i < s.n_rot / 2; ++i) c.freq.push_back(0.98765432198765 * std::pow(1e6, -2.0 * i / s.n_rot));
+  for (int i = 0; i < s.n_rot / 2; ++i)
+    c.freq.push_back(0.98765432198765 * std::pow(1e6, -2.0 * i / s.n_rot));
   c.n_slots = s.n_tokens + 3;
   for (int t = 0; t < s.n_tokens; ++t) {
     c.pos.push_back(t == 0 ? 0 : t == 1 ? 131071 : t * 7919 % 131072);
@@ -59,10 +60,21 @@ void run(Case& c) {
   const Guarded<half> k(static_cast<size_t>(s.n_head_kv) * c.n_slots * s.head_dim);
   const Guarded<half> v(static_cast<size_t>(s.n_head_kv) * c.n_slots * s.head_dim);
   const cu::Stream stream;
-  cu::rope_store({.qkv = qkv.data(), .q_norm = q_norm.data(), .k_norm = k_norm.data(), .freq = freq.data(),
-                  .magnitude = c.magnitude, .rows = {pos.data(), first_slot.data()}, .q = q.data(),
-                  .q_scale = c.q_scale, .kv = {k.data(), v.data(), c.n_slots}, .n_tokens = s.n_tokens,
-                  .n_head = s.n_head, .n_head_kv = s.n_head_kv, .head_dim = s.head_dim, .n_rot = s.n_rot, .eps = c.eps},
+  cu::rope_store({.qkv = qkv.data(),
+                  .q_norm = q_norm.data(),
+                  .k_norm = k_norm.data(),
+                  .freq = freq.data(),
+                  .magnitude = c.magnitude,
+                  .rows = {pos.data(), first_slot.data()},
+                  .q = q.data(),
+                  .q_scale = c.q_scale,
+                  .kv = {k.data(), v.data(), c.n_slots},
+                  .n_tokens = s.n_tokens,
+                  .n_head = s.n_head,
+                  .n_head_kv = s.n_head_kv,
+                  .head_dim = s.head_dim,
+                  .n_rot = s.n_rot,
+                  .eps = c.eps},
                  stream.get());
   stream.synchronize("rope_store test");
   c.q = q.read();
@@ -100,8 +112,8 @@ std::vector<Wanted> oracle(const Case& c, int t, int h) {
       a = turned;
     }
     if (is_q) a *= c.q_scale, b *= c.q_scale;
-    // f16 rounding; the angle, 1e-7 after its reduction, cos and sin, three roundings and the norm's 1.2e-6, all of which
-    // go with the length of the pair.
+    // f16 rounding; the angle, 1e-7 after its reduction, cos and sin, three roundings and the norm's 1.2e-6,
+    // all of which go with the length of the pair.
     const double f32 = 2e-6 * length * c.magnitude * (is_q ? c.q_scale : 1);
     for (const double v : {a, b}) out.push_back({v, f32 + 0x1p-11 * std::abs(v) + 0x1p-25});
   }
@@ -121,7 +133,8 @@ int n_wrong(const Case& c) {
                                      : (h < s.n_head + s.n_head_kv ? c.k : c.v).data() +
                                            (static_cast<size_t>(h_kv) * c.n_slots + c.slot(t)) * s.head_dim;
       const auto want = oracle(c, t, h);
-      for (int d = 0; d < s.head_dim; ++d) wrong += !(std::abs(to_float(got[d]) - want[d].value) <= want[d].tolerance);
+      for (int d = 0; d < s.head_dim; ++d)
+        wrong += !(std::abs(to_float(got[d]) - want[d].value) <= want[d].tolerance);
     }
   }
   for (int h = 0; h < s.n_head_kv; ++h) {
@@ -143,17 +156,19 @@ TEST_CASE("rope_store: matches the f64 oracle", "[cuda][rope_store]") {
       {1, 28, 4, 128, 128, false}, {5, 28, 4, 128, 128, false},  // Qwen2.5 7B
       {4, 14, 2, 64, 64, false},   {3, 9, 3, 64, 64, false},     // Qwen2.5 0.5B, SmolLM2
       {3, 32, 8, 128, 128, true},                                // Qwen3
-      {2, 32, 32, 96, 96, false},  {2, 8, 4, 256, 256, false},   {2, 8, 1, 256, 256, true},
-      {2, 64, 64, 128, 128, true},                               // more heads than one block takes at once
+      {2, 32, 32, 96, 96, false},  {2, 8, 4, 256, 256, false},
+      {2, 8, 1, 256, 256, true},   {2, 64, 64, 128, 128, true},  // more heads than one block takes at once
       {3, 71, 1, 64, 64, false},   {3, 5, 1, 64, 64, true},      // an odd head shares a warp
-      {3, 4, 2, 80, 32, false},    {3, 4, 2, 80, 20, true},      {2, 3, 3, 96, 50, true},  // the rest passes through
-      {2, 3, 1, 2, 2, false},      {3, 3, 3, 50, 50, true},      {2, 5, 1, 254, 20, true}, {2, 2, 1, 6, 0, false},
+      {3, 4, 2, 80, 32, false},    {3, 4, 2, 80, 20, true},
+      {2, 3, 3, 96, 50, true},  // the rest passes through
+      {2, 3, 1, 2, 2, false},      {3, 3, 3, 50, 50, true},
+      {2, 5, 1, 254, 20, true},    {2, 2, 1, 6, 0, false},
       {3, 2, 1, 4, 4, false},      {2, 3, 2, 132, 132, true},
   };
   uint32_t seed = 1;
   for (const Shape& s : shapes) {
-    INFO(s.n_tokens << " tokens, heads " << s.n_head << ':' << s.n_head_kv << ", head_dim " << s.head_dim << ", n_rot "
-                    << s.n_rot << (s.norms ? ", norms" : ""));
+    INFO(s.n_tokens << " tokens, heads " << s.n_head << ':' << s.n_head_kv << ", head_dim " << s.head_dim
+                    << ", n_rot " << s.n_rot << (s.norms ? ", norms" : ""));
     Case c = make_case(s, seed += 10);
     run(c);
     CHECK(n_wrong(c) == 0);
@@ -205,14 +220,16 @@ TEST_CASE("rope_store: dims behind n_rot, and v, pass through to the bit", "[cud
     for (int h = 0; h < s.n_head; ++h) {
       const auto want = to_half(std::span<const float>(c.qkv).subspan(t * s.row() + h * s.head_dim + s.n_rot,
                                                                       s.head_dim - s.n_rot));
-      CHECK(same_bits(std::span<const half>(c.q).subspan((t * s.n_head + h) * s.head_dim + s.n_rot, want.size()),
-                      std::span<const half>(want)));
+      CHECK(same_bits(
+          std::span<const half>(c.q).subspan((t * s.n_head + h) * s.head_dim + s.n_rot, want.size()),
+          std::span<const half>(want)));
     }
     for (int h = 0; h < s.n_head_kv; ++h) {
       const size_t from = t * s.row() + (s.n_head + s.n_head_kv + h) * s.head_dim;
       const auto want = to_half(std::span<const float>(c.qkv).subspan(from, s.head_dim));
-      CHECK(same_bits(std::span<const half>(c.v).subspan((h * c.n_slots + c.slot(t)) * s.head_dim, want.size()),
-                      std::span<const half>(want)));
+      CHECK(
+          same_bits(std::span<const half>(c.v).subspan((h * c.n_slots + c.slot(t)) * s.head_dim, want.size()),
+                    std::span<const half>(want)));
     }
   }
 }
@@ -246,7 +263,8 @@ TEST_CASE("rope_store: what is not finite, or leaves f16, is seen behind it", "[
   }
 }
 
-TEST_CASE("rope_store: a slot outside the arena is not written, and the row's q is NaN", "[cuda][rope_store]") {
+TEST_CASE("rope_store: a slot outside the arena is not written, and the row's q is NaN",
+          "[cuda][rope_store]") {
   MINFER_REQUIRE_GPU();
   const Shape s{3, 4, 2, 64, 64, false};
   Case c = make_case(s, 15);
@@ -270,9 +288,16 @@ TEST_CASE("rope_store: refuses shapes that it has no kernel for", "[cuda][rope_s
   const cu::DeviceBuffer<double> freq(128);
   const cu::DeviceBuffer<int32_t> rows(1);
   const cu::DeviceBuffer<half> q(1024), k(1024), v(1024);
-  const cu::RopeStoreArgs good{.qkv = qkv.data(), .freq = freq.data(), .rows = {rows.data(), rows.data()},
-                               .q = q.data(), .kv = {k.data(), v.data(), 1}, .n_tokens = 1, .n_head = 1,
-                               .n_head_kv = 1, .head_dim = 64, .n_rot = 64};
+  const cu::RopeStoreArgs good{.qkv = qkv.data(),
+                               .freq = freq.data(),
+                               .rows = {rows.data(), rows.data()},
+                               .q = q.data(),
+                               .kv = {k.data(), v.data(), 1},
+                               .n_tokens = 1,
+                               .n_head = 1,
+                               .n_head_kv = 1,
+                               .head_dim = 64,
+                               .n_rot = 64};
   const auto refused = [&good](auto change) {
     cu::RopeStoreArgs args = good;
     change(args);
@@ -297,9 +322,12 @@ TEST_CASE("rope_store: timing", "[.bench][cuda][rope_store]") {
     const char* what;
     Shape shape;
   };
-  for (const auto& [what, s] : {Line{"28:4 x 128", {1, 28, 4, 128, 128, false}}, {"28:4 x 128", {8, 28, 4, 128, 128, false}},
-                                {"28:4 x 128", {64, 28, 4, 128, 128, false}}, {"28:4 x 128", {512, 28, 4, 128, 128, false}},
-                                {"28:4 x 128", {2048, 28, 4, 128, 128, false}}, {"14:2 x 64", {2048, 14, 2, 64, 64, false}},
+  for (const auto& [what, s] : {Line{"28:4 x 128", {1, 28, 4, 128, 128, false}},
+                                {"28:4 x 128", {8, 28, 4, 128, 128, false}},
+                                {"28:4 x 128", {64, 28, 4, 128, 128, false}},
+                                {"28:4 x 128", {512, 28, 4, 128, 128, false}},
+                                {"28:4 x 128", {2048, 28, 4, 128, 128, false}},
+                                {"14:2 x 64", {2048, 14, 2, 64, 64, false}},
                                 {"32:8 x 128 norms", {1, 32, 8, 128, 128, true}},
                                 {"32:8 x 128 norms", {2048, 32, 8, 128, 128, true}}}) {
     Case c = make_case(s, 1);
@@ -315,15 +343,25 @@ TEST_CASE("rope_store: timing", "[.bench][cuda][rope_store]") {
     const cu::DeviceBuffer<double> freq(c.freq);
     const cu::DeviceBuffer<int32_t> pos(c.pos), first_slot(c.first_slot);
     const cu::DeviceBuffer<half> q(q_set * n_sets), k(kv_set * n_sets), v(kv_set * n_sets);
-    const Timing t = time_us(4 * n_sets, [&, shape = s](int i, cudaStream_t stream) {
+    const Timing t = time_us(std::max(64, 4 * n_sets), [&, shape = s](int i, cudaStream_t stream) {
       const size_t at = i % n_sets;
-      cu::rope_store({.qkv = qkv.data() + at * set, .q_norm = q_norm.data(), .k_norm = k_norm.data(),
-                      .freq = freq.data(), .rows = {pos.data(), first_slot.data()}, .q = q.data() + at * q_set,
-                      .kv = {k.data() + at * kv_set, v.data() + at * kv_set, c.n_slots}, .n_tokens = shape.n_tokens,
-                      .n_head = shape.n_head, .n_head_kv = shape.n_head_kv, .head_dim = shape.head_dim,
-                      .n_rot = shape.n_rot, .eps = c.eps}, stream);
+      cu::rope_store({.qkv = qkv.data() + at * set,
+                      .q_norm = q_norm.data(),
+                      .k_norm = k_norm.data(),
+                      .freq = freq.data(),
+                      .rows = {pos.data(), first_slot.data()},
+                      .q = q.data() + at * q_set,
+                      .kv = {k.data() + at * kv_set, v.data() + at * kv_set, c.n_slots},
+                      .n_tokens = shape.n_tokens,
+                      .n_head = shape.n_head,
+                      .n_head_kv = shape.n_head_kv,
+                      .head_dim = shape.head_dim,
+                      .n_rot = shape.n_rot,
+                      .eps = c.eps},
+                     stream);
     });
-    print_bandwidth("rope_store " + std::to_string(s.n_tokens) + " x " + what, t, 6.0 * static_cast<double>(set));
+    print_bandwidth("rope_store " + std::to_string(s.n_tokens) + " x " + what, t,
+                    6.0 * static_cast<double>(set));
   }
 }
 

@@ -1,5 +1,5 @@
-// Timing for the cases tagged [.bench]: one captured graph of many calls, so that the host's launches cost nothing, as in
-// decode. Each call gets an index, by which it rotates its operands past the L2 cache.
+// Timing for the cases tagged [.bench]: one captured graph of many calls, so that the host's launches cost
+// nothing, as in decode. Each call gets an index, by which it rotates its operands past the L2 cache.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -44,14 +44,14 @@ Timing time_us(int n_calls, Launch launch, int n_runs = 25) {
   return {us[us.size() / 2], us.front(), us.back()};
 }
 
-inline constexpr double kReadGbPerSecond = 4390;    // measured on an H200
-inline constexpr double kF16TflopPerSecond = 790;   // cuBLAS at 8192^3, there
+inline constexpr double kReadGbPerSecond = 4390;   // measured on an H200
+inline constexpr double kF16TflopPerSecond = 790;  // cuBLAS at 8192^3, there
 
 // One line of a memory-bound op.
 inline void print_bandwidth(const std::string& what, const Timing& t, double bytes) {
   const double gb_per_second = bytes / t.median * 1e-3;
-  std::printf("%-44s %9.2f us [%.2f %.2f] %8.0f GB/s  %5.1f%% of %.0f\n", what.c_str(), t.median, t.min, t.max,
-              gb_per_second, 100 * gb_per_second / kReadGbPerSecond, kReadGbPerSecond);
+  std::printf("%-44s %9.2f us [%.2f %.2f] %8.0f GB/s  %5.1f%% of %.0f\n", what.c_str(), t.median, t.min,
+              t.max, gb_per_second, 100 * gb_per_second / kReadGbPerSecond, kReadGbPerSecond);
 }
 
 }  // namespace minfer::test
