@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
   const float q_scale = slot >= 0 && slot < a.kv.n_slots ? a.q_scale : CUDART_NAN_F;
   float turn[kVectors][kWidth];  // cos, sin of the lane's pairs
 
-  for (int first = 0; first < n_heads;
-       first += n_groups * kBatch) {  // uniform: the shuffles below need whole warps
+  // Uniform over the block: the shuffles below need whole warps.
+  for (int first = 0; first < n_heads; first += n_groups * kBatch) {
     float value[kBatch][kVectors][kWidth] = {};
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
       for (int i = threadIdx.x; i < a.head_dim / 2; i += blockDim.x) {
         cos_sin[i] = i < a.n_rot / 2 ? rotation(a.freq[i], pos, a.magnitude) : make_float2(1.0f, 0.0f);
       }
-      __syncthreads();  // every pair's angle is written before any lane reads its own; written once, so no
-                        // second wait
+      // Every pair's angle is written before any lane reads its own. Written once, so there is no second wait.
+      __syncthreads();
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) {
         const int d = (lane + j * kLanes) * kWidth;
@@ -127,8 +127,8 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) sum = fmaf(value[b][j][i], value[b][j][i], sum);
         }
-        sum = warp_sum<kLanes>(
-            sum);  // where some of the warp has no norm or no head, too: a shuffle needs all lanes
+        // Also where a part of the warp has no norm or no head: a shuffle needs all lanes.
+        sum = warp_sum<kLanes>(sum);
         if (norm != nullptr) scale = inverse_rms(sum, one_over_head_dim, a.eps);
       }
       if (h >= n_heads) continue;
