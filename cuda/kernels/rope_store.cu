@@ -105,7 +105,8 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
       for (int i = threadIdx.x; i < a.head_dim / 2; i += blockDim.x) {
         cos_sin[i] = i < a.n_rot / 2 ? rotation(a.freq[i], pos, a.magnitude) : make_float2(1.0f, 0.0f);
       }
-      // Every pair's angle is written before any lane reads its own. Written once, so there is no second wait.
+      // Every pair's angle is written before any lane reads its own. Written once, so there is no second
+      // wait.
       __syncthreads();
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) {
