@@ -15,7 +15,7 @@
 // + 1, 2p + 8,
 //            2p + 9, dims 64 b + 8 g .. + 7 (the last 32 dims of D = 96: 4 g .. + 3). o[D/16][4]: heads 2p
 //            and 2p + 1 of dims (word j of v, low), (same), (high), (high). State of heads 2p, 2p + 1:
-//            offset, this lane's share of sum.
+//            largest score, this lane's share of sum.
 // Overlap:   the loads of a warp's next k are issued once q.k has used this one, those of v after P*V: 4 to 8
 // KB of a warp's
 //            bytes are always under way (D = 128), 64 to 128 KB an SM with two blocks.
@@ -52,8 +52,9 @@ constexpr float kLog2e = 1.44269504f;
 // P is scaled by 2^10, which cancels in o / sum: f16 then keeps weights down to 6e-8 of the largest at full
 // precision.
 constexpr float kPExponent = 10.0f;
-// The offset of a head that has seen no key; any real one (|q.k| <= 256 * 65504^2 = 1.1e12) is far below.
-constexpr float kNoKeyOffset = 1e30f;
+// The largest score of a head that has seen no key; any real one (|q.k| <= 256 * 65504^2 = 1.1e12) is far
+// above.
+constexpr float kNoScore = -1e30f;
 
 constexpr int ceil_div(int a, int b) {
   return (a + b - 1) / b;
@@ -69,8 +70,8 @@ struct Shape {
   static constexpr int kRow = kD + 4;  // of o in shared memory; 4 mod 32: float2 stores hit all banks
   static constexpr int kVectors =
       ceil_div(kD, 4 * 32);  // of four positions a lane, where a warp combines a head
-  // q as B operands [kKBlocks, 32 lanes] of 16 bytes; o [kWarps, kGroup, kRow]; offset and sum [kWarps,
-  // kGroup].
+  // q as B operands [kKBlocks, 32 lanes] of 16 bytes; o [kWarps, kGroup, kRow]; largest score and sum
+  // [kWarps, kGroup].
   static constexpr int kQBytes = kKBlocks * 32 * 16, kOBytes = kWarps * kGroup * kRow * 4;
   static constexpr int kSharedBytes = kQBytes + kOBytes + kWarps * kGroup * 8;
 
@@ -112,7 +113,7 @@ __device__ Heads heads_of(const Plan& plan, int group) {
 
 struct Partials {
   float* o;         // [n_tokens, n_head, n_splits, head_dim], dims in the accumulators' order
-  float2* softmax;  // [n_tokens, n_head, n_splits]: offset, sum
+  float2* softmax;  // [n_tokens, n_head, n_splits]: largest score, sum
 };
 __device__ Partials partials_of(const FlashDecodeArgs& a, int n_splits) {
   const int64_t n = int64_t{a.n_tokens} * a.n_head * n_splits;
@@ -188,13 +189,13 @@ __device__ __forceinline__ void score(float (&s)[4], const uint32_t (&k)[2][S::k
 template <typename S>
 struct State {
   float o[S::kPairs][4];
-  float offset[2];  // kPExponent - scale_log2e * (largest score so far)
-  float sum[2];     // of this lane's p
+  float largest[2];  // q.k so far
+  float sum[2];      // of this lane's p
 };
 
-// P^T as B operands, p = 2^(scale_log2e * s + offset); earlier sums are brought to the new offset. What
-// rounding a large offset loses is the same factor in every p of a head, o and sum, so it cancels. A NaN
-// score makes its p NaN.
+// P^T as B operands, p = 2^(scale_log2e * (s - largest) + kPExponent); earlier sums are brought to the new
+// largest. The difference comes first: of scores of 1e9, scale_log2e * s - scale_log2e * largest in one fused
+// step would be off by whole powers of two. A NaN score is passed over by max and makes its p NaN.
 template <typename S>
 __device__ __forceinline__ void soften(uint32_t (&p)[2], State<S>& state, const float (&s)[4],
                                        float scale_log2e) {
@@ -205,11 +206,11 @@ __device__ __forceinline__ void soften(uint32_t (&p)[2], State<S>& state, const 
 #pragma unroll
     for (int step = 4; step < 32; step *= 2)
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
-    const float offset = fminf(state.offset[i], fmaf(largest, -scale_log2e, kPExponent));
-    shrink[i] = fast_exp2(offset - state.offset[i]);
-    state.offset[i] = offset;
-    weight[i] = fast_exp2(fmaf(s[i], scale_log2e, offset));
-    weight[i + 2] = fast_exp2(fmaf(s[i + 2], scale_log2e, offset));
+    largest = fmaxf(largest, state.largest[i]);
+    shrink[i] = fast_exp2((state.largest[i] - largest) * scale_log2e);
+    state.largest[i] = largest;
+    weight[i] = fast_exp2(fmaf(s[i] - largest, scale_log2e, kPExponent));
+    weight[i + 2] = fast_exp2(fmaf(s[i + 2] - largest, scale_log2e, kPExponent));
     state.sum[i] = fmaf(state.sum[i], shrink[i], weight[i] + weight[i + 2]);
   }
   p[0] = transpose_8x8(pack_half2(weight[0], weight[1]));
@@ -262,7 +263,7 @@ __device__ __forceinline__ void attend(State<S>& state, const FlashDecodeArgs& a
   }
 }
 
-// Leaves the warp's o, offset and sum in shared memory.
+// Leaves the warp's o, largest score and sum in shared memory.
 template <typename S>
 __device__ __forceinline__ void publish(const State<S>& state, float* o, float2* softmax) {
   const int lane = threadIdx.x % 32, g = lane / 4, p = lane % 4, warp = threadIdx.x / 32;
@@ -272,7 +273,7 @@ __device__ __forceinline__ void publish(const State<S>& state, float* o, float2*
     float sum = state.sum[i];
 #pragma unroll
     for (int step = 4; step < 32; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    if (g == 0) softmax[head] = {state.offset[i], sum};
+    if (g == 0) softmax[head] = {state.largest[i], sum};
 #pragma unroll
     for (int j = 0; j < S::kPairs; ++j) {
       *reinterpret_cast<float2*>(o + head * S::kRow + 16 * j + 2 * g) = {state.o[j][i], state.o[j][i + 2]};
@@ -298,7 +299,8 @@ __device__ __forceinline__ void load_partials(float4 (&y)[kSplits][S::kVectors],
 
 // Warp w: head w of the group, over the row's used splits in ascending order.
 template <typename S>
-__device__ void combine(const FlashDecodeArgs& a, const Heads& heads, int t, int n_splits, int used) {
+__device__ void combine(const FlashDecodeArgs& a, const Heads& heads, int t, int n_splits, int used,
+                        float scale_log2e) {
   constexpr int kBatch =
       16 / S::kVectors;  // splits whose o is under way at a time, the first ahead of all else
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -311,19 +313,20 @@ __device__ void combine(const FlashDecodeArgs& a, const Heads& heads, int t, int
   load_partials<S>(y, o, 0, used);
 
   float2 x[kMaxSplits / 32];  // of splits lane, lane + 32 ...
-  float offset = kNoKeyOffset, sum = 0;
+  float largest = kNoScore, sum = 0;
 #pragma unroll
   for (int i = 0; i < kMaxSplits / 32; ++i) {
     const int s = lane + 32 * i;
-    x[i] = s < used ? __ldcg(softmax + s) : float2{INFINITY, 0};  // its factor is 2^-inf = 0
+    x[i] = s < used ? __ldcg(softmax + s) : float2{-INFINITY, 0};  // its factor is 2^-inf = 0
   }
 #pragma unroll
-  for (const float2& part : x) offset = fminf(offset, part.x);
+  for (const float2& part : x) largest = fmaxf(largest, part.x);
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2) offset = fminf(offset, __shfl_xor_sync(0xffffffffu, offset, step));
+  for (int step = 16; step > 0; step /= 2)
+    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
 #pragma unroll
   for (float2& part : x) {
-    part.x = fast_exp2(offset - part.x);
+    part.x = fast_exp2((part.x - largest) * scale_log2e);
     sum = fmaf(part.x, part.y, sum);
   }
   sum = warp_sum(sum);
@@ -362,7 +365,7 @@ __global__ void __launch_bounds__(kThreads, S::kBlocks)
   const int chunk = chunk_of(n_keys, plan), start = split * chunk, end = min(start + chunk, n_keys);
   if (start >= end && split > 0) return;
   State<S> state = {};
-  state.offset[0] = state.offset[1] = kNoKeyOffset;
+  state.largest[0] = state.largest[1] = kNoScore;
   attend<S>(state, a, heads_of(plan, blockIdx.x), first_slot, start, end, q, scale_log2e);
   // Worked out again: the loop has no registers to keep them in.
   const int n_keys_again = load_now(a.rows.pos + t) + 1,
@@ -375,15 +378,15 @@ __global__ void __launch_bounds__(kThreads, S::kBlocks)
   const Partials partials = partials_of(a, plan.n_splits());
   for (int i = threadIdx.x; i < heads.n * S::kDim / 4; i += kThreads) {
     const int head = i / (S::kDim / 4), position = i % (S::kDim / 4) * 4;
-    float offset = kNoKeyOffset, sum = 0;
+    float largest = kNoScore, sum = 0;
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) offset = fminf(offset, softmax[w * kGroup + head].x);
+    for (int w = 0; w < kWarps; ++w) largest = fmaxf(largest, softmax[w * kGroup + head].x);
     float4 total = {0, 0, 0, 0};
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       const float2 x = softmax[w * kGroup + head];
       const float4 y = load4(o + (w * kGroup + head) * S::kRow + position);
-      const float factor = fast_exp2(offset - x.x);
+      const float factor = fast_exp2((x.x - largest) * scale_log2e);
       sum = fmaf(factor, x.y, sum);
       total.x = fmaf(factor, y.x, total.x), total.y = fmaf(factor, y.y, total.y);
       total.z = fmaf(factor, y.z, total.z), total.w = fmaf(factor, y.w, total.w);
@@ -394,7 +397,7 @@ __global__ void __launch_bounds__(kThreads, S::kBlocks)
     } else {
       const int64_t to = (row + head) * plan.n_splits() + split;
       store4(partials.o + to * S::kDim + position, total);
-      if (position == 0) partials.softmax[to] = {offset, sum};
+      if (position == 0) partials.softmax[to] = {largest, sum};
     }
   }
   if (used <= 1 || a.arrivals == nullptr) return;
@@ -406,14 +409,14 @@ __global__ void __launch_bounds__(kThreads, S::kBlocks)
     is_last = arrive_and_wrap(count, used) + 1 == static_cast<uint32_t>(used);
   }
   __syncthreads();  // is_last is written, and the partials of the blocks before this one can be seen
-  if (is_last) combine<S>(a, heads, t, plan.n_splits(), used);
+  if (is_last) combine<S>(a, heads, t, plan.n_splits(), used, scale_log2e);
 }
 
 template <typename S>
 __global__ void __launch_bounds__(kThreads)
-    flash_decode_combine_kernel(const FlashDecodeArgs a, const Plan plan) {
+    flash_decode_combine_kernel(const FlashDecodeArgs a, const Plan plan, float scale_log2e) {
   const int t = blockIdx.y, n_keys = a.rows.pos[t] + 1, used = ceil_div(n_keys, chunk_of(n_keys, plan));
-  if (used > 1) combine<S>(a, heads_of(plan, blockIdx.x), t, plan.n_splits(), used);
+  if (used > 1) combine<S>(a, heads_of(plan, blockIdx.x), t, plan.n_splits(), used, scale_log2e);
 }
 
 template <typename S>
@@ -425,7 +428,7 @@ void launch(const FlashDecodeArgs& a, cudaStream_t stream) {
   flash_decode_kernel<S><<<grid, kThreads, S::kSharedBytes, stream>>>(a, plan, a.scale * kLog2e);
   check_launch("flash_decode");
   if (a.arrivals == nullptr) {
-    flash_decode_combine_kernel<S><<<dim3(grid.x, grid.y), kThreads, 0, stream>>>(a, plan);
+    flash_decode_combine_kernel<S><<<dim3(grid.x, grid.y), kThreads, 0, stream>>>(a, plan, a.scale * kLog2e);
     check_launch("flash_decode");
   }
 }

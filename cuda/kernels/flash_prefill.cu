@@ -11,9 +11,9 @@
 //            of bank conflicts.
 // Registers: with m16 tiles of 32 rows, a lane owns o: 2 x D/8 x 4 f32 (128 at D = 128), s: 2 x 8 x 4 f32,
 // and of each of
-//            its 4 rows (g and g + 8 of an m16 tile, g = lane / 4) the softmax state: offset and its share of
-//            the sum. P goes from the accumulators of q.k to the A operand of P*V without leaving the lane
-//            (Dao 2023).
+//            its 4 rows (g and g + 8 of an m16 tile, g = lane / 4) the softmax state: largest score, its
+//            share of the sum. P goes from the accumulators of q.k to the A operand of P*V without leaving
+//            the lane (Dao 2023).
 // Pipeline:  cp.async of step j + 1 runs under the products of step j; one barrier a step.
 // Ledger:    a step of 128 x 64 at D = 128 is 4.2 MFLOP for 32 KB of k and v from L2; a warp issues 256 mma
 // (m16n8k16)
@@ -42,11 +42,12 @@ namespace {
 
 constexpr int kWarps = 4, kThreads = 32 * kWarps;
 constexpr float kLog2e = 1.44269504f;
-// P is scaled by 2^10, which cancels in o / l: f16 then keeps weights down to 6e-8 of the largest at full
+// P is scaled by 2^10, which cancels in o / sum: f16 then keeps weights down to 6e-8 of the largest at full
 // precision.
 constexpr float kPExponent = 10.0f;
-// The offset of a row that has seen no key; any real one (|q.k| <= 256 * 65504^2 = 1.1e12) is far below.
-constexpr float kNoKeyOffset = 1e30f;
+// The largest score of a row that has seen no key; any real one (|q.k| <= 256 * 65504^2 = 1.1e12) is far
+// above.
+constexpr float kNoScore = -1e30f;
 
 template <int kD, int kRowsInWarp, int kKeysInStep, int kMinBlocks>
 struct Tile {
@@ -123,8 +124,8 @@ __device__ __forceinline__ void load_step(uint32_t stage, const KvArena& kv, int
 template <typename T>
 struct Rows {
   float o[T::kRowTiles][T::kDimTiles][4];
-  float offset[T::kRowTiles][2];  // kPExponent - scale_log2e * (largest score so far)
-  float sum[T::kRowTiles][2];     // of this lane's p
+  float largest[T::kRowTiles][2];  // q.k so far
+  float sum[T::kRowTiles][2];      // of this lane's p
 };
 
 template <typename T>
@@ -136,7 +137,7 @@ __device__ __forceinline__ void clear(Rows<T>& rows) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) rows.o[m][d][i] = 0.0f;
     }
-    rows.offset[m][0] = rows.offset[m][1] = kNoKeyOffset;
+    rows.largest[m][0] = rows.largest[m][1] = kNoScore;
     rows.sum[m][0] = rows.sum[m][1] = 0.0f;
   }
 }
@@ -188,10 +189,10 @@ __device__ __forceinline__ void mask(Scores<T>& s, int limit) {
   }
 }
 
-// The step's p = 2^(scale_log2e * s + offset), and the earlier sums brought to the new offset. What rounding
-// a large offset loses is the same factor in every p of a row, o and sum, so it cancels. Masked scores give
-// 0, and a row with no other kind keeps its state: it is multiplied by 2^0. A NaN score is passed over by max
-// and makes its p NaN.
+// The step's p = 2^(scale_log2e * (s - largest) + kPExponent), and the earlier sums brought to the new
+// largest. The difference comes first: of scores of 1e9, scale_log2e * s - scale_log2e * largest in one fused
+// step would be off by whole powers of two. Masked scores give 0, and a row with no other kind keeps its
+// state: it is multiplied by 2^0. A NaN score is passed over by max and makes its p NaN.
 template <typename T>
 __device__ __forceinline__ void soften(Weights<T>& p, Rows<T>& rows, const Scores<T>& s, float scale_log2e) {
 #pragma unroll
@@ -205,14 +206,14 @@ __device__ __forceinline__ void soften(Weights<T>& p, Rows<T>& rows, const Score
       }
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-      const float offset = fminf(rows.offset[m][i], fmaf(largest, -scale_log2e, kPExponent));
-      const float shrink = fast_exp2(offset - rows.offset[m][i]);
-      rows.offset[m][i] = offset;
+      largest = fmaxf(largest, rows.largest[m][i]);
+      const float shrink = fast_exp2((rows.largest[m][i] - largest) * scale_log2e);
+      rows.largest[m][i] = largest;
       float sum = rows.sum[m][i] * shrink;
 #pragma unroll
       for (int n = 0; n < T::kKeyTiles; ++n) {
-        const float p0 = fast_exp2(fmaf(s[m][n][2 * i], scale_log2e, offset));
-        const float p1 = fast_exp2(fmaf(s[m][n][2 * i + 1], scale_log2e, offset));
+        const float p0 = fast_exp2(fmaf(s[m][n][2 * i] - largest, scale_log2e, kPExponent));
+        const float p1 = fast_exp2(fmaf(s[m][n][2 * i + 1] - largest, scale_log2e, kPExponent));
         sum += p0 + p1;
         p[m][n / 2][n % 2 * 2 + i] = pack_half2(p0, p1);
       }
