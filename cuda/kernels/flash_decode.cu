@@ -2,27 +2,23 @@
 // sequence.
 //
 // Tile:      one block of 8 warps a (split of the keys, group of up to 8 query heads of one KV head, row). A
-// warp takes 16
-//            keys at a time, the block 128; the warps meet only at the end, in shared memory. n_splits is the
-//            launch's; a row uses the first ceil(n_keys / chunk) of them, chunk = max(128, n_keys / n_splits
-//            up to whole 16s); the blocks of the others leave at once.
+//            warp takes 16 keys at a time, the block 128; the warps meet only at the end, in shared memory.
+//            n_splits is the launch's; a row uses the first ceil(n_keys / chunk) of them, chunk = max(128,
+//            n_keys / n_splits up to whole 16s); the blocks of the others leave at once.
 // Products:  m16n8k16 with the cache as A and the heads as its 8 columns: S^T[16 keys, 8] = K q^T, O^T[D, 8]
-// += V^T P^T. k
-//            and v go from memory straight into A's registers, 16 bytes a load: which dims stand for "k = 2p,
-//            2p + 1" is free as long as q agrees, which keys stand for it is P's order, and which dim is
-//            which row of V^T is free.
+//            += V^T P^T. k and v go from memory straight into A's registers, 16 bytes a load: which dims
+//            stand for "k = 2p, 2p + 1" is free as long as q agrees, which keys stand for it is P's order,
+//            and which dim is which row of V^T is free.
 // Registers: lane = 4 g + p. k[2][D/32][4]: keys g and g + 8, dims 32 b + 8 p .. + 7. v[4][D/16]: keys 2p, 2p
-// + 1, 2p + 8,
-//            2p + 9, dims 64 b + 8 g .. + 7 (the last 32 dims of D = 96: 4 g .. + 3). o[D/16][4]: heads 2p
-//            and 2p + 1 of dims (word j of v, low), (same), (high), (high). State of heads 2p, 2p + 1:
-//            largest score, this lane's share of sum.
+//            + 1, 2p + 8, 2p + 9, dims 64 b + 8 g .. + 7 (the last 32 dims of D = 96: 4 g .. + 3).
+//            o[D/16][4]: heads 2p and 2p + 1 of dims (word j of v, low), (same), (high), (high). State of
+//            heads 2p, 2p + 1: largest score, this lane's share of the sum. 128 at D = 128, so that an SM
+//            holds two blocks.
 // Overlap:   the loads of a warp's next k are issued once q.k has used this one, those of v after P*V: 4 to 8
-// KB of a warp's
-//            bytes are always under way (D = 128), 64 to 128 KB an SM with two blocks.
-// Ledger:    16 keys at D = 128: 8 KB for 16 mma, 32 PRMT, 4 ex2 a lane; about 250 instructions a warp.
-// 131,071 keys, 4 KV
-//            heads: 268 MB, 61 us at 4.39 TB/s; the instructions take 10. Partials: n_head * n_splits * (D +
-//            2) f32.
+//            KB of a warp's bytes are always under way (D = 128), 64 to 128 KB an SM with two blocks.
+// Ledger:    16 keys at D = 128: 8 KB for 16 mma, 32 PRMT, 6 ex2 a lane; about 280 instructions a warp.
+//            131,071 keys, 4 KV heads: 268 MB, 61 us at 4.39 TB/s; the instructions take 10. Partials: n_head
+//            * n_splits * (D + 2) f32.
 // Order:     a warp adds its 16-key steps in ascending order, a block its warps, the combine the splits.
 #include "cuda/kernels/flash_decode.h"
 

@@ -2,25 +2,23 @@
 // sequence.
 //
 // Tile:      one block of 4 warps a (FlashTile, query head): 128 q rows, 32 a warp (head_dim 256: 64 rows, 16
-// a warp).
-//            It walks over the keys from position 0 in steps of 64 (head_dim 256: 32).
+//            a warp). It walks over the keys from position 0 in steps of 64 (head_dim 256: 32).
 // Shared:    q [rows, D], then two stages of k [keys, D] and v [keys, D]: 96 KB at D = 128 and 256, 72 at 96,
-// 48 at 64,
-//            so that a card with 99 KB a block runs it and Hopper holds two blocks an SM. Rows are not
-//            padded; their 16-byte chunks are permuted (Swizzle below), which keeps copies and ldmatrix free
-//            of bank conflicts.
+//            48 at 64, so that a card with 99 KB a block runs it and Hopper holds two blocks an SM. Rows are
+//            not padded; their 16-byte chunks are permuted (Swizzle below), which keeps copies and ldmatrix
+//            free of bank conflicts.
 // Registers: with m16 tiles of 32 rows, a lane owns o: 2 x D/8 x 4 f32 (128 at D = 128), s: 2 x 8 x 4 f32,
-// and of each of
-//            its 4 rows (g and g + 8 of an m16 tile, g = lane / 4) the softmax state: largest score, its
-//            share of the sum. P goes from the accumulators of q.k to the A operand of P*V without leaving
-//            the lane (Dao 2023).
+//            and of each of its 4 rows (g and g + 8 of an m16 tile, g = lane / 4) the softmax state: the
+//            largest score and its share of the sum. P goes from the accumulators of q.k to the A operand of
+//            P*V without leaving the lane (Dao 2023). All 255 are in use at D = 128: the four sums and some
+//            row numbers live in local memory, which a step of 1,050 instructions touches 13 times; the
+//            products spill nothing.
 // Pipeline:  cp.async of step j + 1 runs under the products of step j; one barrier a step.
 // Ledger:    a step of 128 x 64 at D = 128 is 4.2 MFLOP for 32 KB of k and v from L2; a warp issues 256 mma
-// (m16n8k16)
-//            and 80 ldmatrix.x4, 1.25 shared-memory clocks an mma over the SM where the tensor cores
-//            take 1.6. With 16 rows a warp the fragments of k and v serve half the products: 2.25 clocks, and
-//            shared memory is the bound. 2048 tokens, 28 heads: 30 GFLOP of causal work, 7,616 steps, 250 MB
-//            from L2.
+//            (m16n8k16) and 80 ldmatrix.x4, 1.25 shared-memory clocks an mma over the SM where the tensor
+//            cores take 1.6. With 16 rows a warp the fragments of k and v serve half the products: 2.25
+//            clocks, and shared memory is the bound. 2048 tokens, 28 heads: 30 GFLOP of causal work, 7,616
+//            steps, 250 MB from L2.
 #include "cuda/kernels/flash_prefill.h"
 
 #include <algorithm>
