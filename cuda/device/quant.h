@@ -1,6 +1,6 @@
 // Device decoders: eight consecutive values of a row of a packed matrix, in f32, bit for bit what
 // gguf::dequantizer gives. The order of multiplications and additions is the format's, and the _rn intrinsics
-// keep nvcc from contracting them. Rows of the plain types are the file's blocks one after the other: every
+// keep nvcc from contracting them. Rows of types that are not tiled are the file's blocks one after the other: every
 // block size is even, so a block is at least 2-byte aligned.
 #pragma once
 
@@ -85,11 +85,60 @@ struct Decoder<TensorType::kBF16> {
   }
 };
 
+// The 32-value types in pieces (quant_tiles.h): c % 8 / 4 is the block of the two, c % 4 the lane quarter.
+
+template <class Piece>
+__device__ inline const uint8_t* piece_at(const void* data, int64_t row, int n_cols, int c) {
+  return static_cast<const uint8_t*>(data) + (row / kTileRows * (n_cols / kPieceCols) + c / 8) * Piece::kBytes;
+}
+__device__ inline void piece_nibbles(const uint8_t* piece, int row, int c, uint32_t (&v)[8]) {
+  const uint2 w = *reinterpret_cast<const uint2*>(piece + Q4_0Piece::word(row, c % 4, 0));
+#pragma unroll
+  for (int e = 0; e < 8; ++e) v[e] = (e < 4 ? w.x : w.y) >> Q4_0Piece::nibble_bit(c / 4 % 2, e) & 15u;
+}
+__device__ inline void decode_q4_0_piece(const uint8_t* piece, int64_t row, int c, float (&out)[8]) {
+  const int r = static_cast<int>(row % kTileRows);
+  const float d = f16_at(piece + Q4_0Piece::d(r, c / 4 % 2));
+  uint32_t q[8];
+  piece_nibbles(piece, r, c, q);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) out[e] = __fmul_rn(static_cast<float>(static_cast<int>(q[e]) - 8), d);
+}
+__device__ inline void decode_q4_1_piece(const uint8_t* piece, int64_t row, int c, float (&out)[8]) {
+  const int r = static_cast<int>(row % kTileRows), odd = c / 4 % 2;
+  const float d = f16_at(piece + Q4_1Piece::d(r, odd)), m = f16_at(piece + Q4_1Piece::m(r, odd));
+  uint32_t q[8];
+  piece_nibbles(piece, r, c, q);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) out[e] = __fadd_rn(__fmul_rn(static_cast<float>(q[e]), d), m);
+}
+__device__ inline void decode_q5_0_piece(const uint8_t* piece, int64_t row, int c, float (&out)[8]) {
+  const int r = static_cast<int>(row % kTileRows), odd = c / 4 % 2;
+  const float d = f16_at(piece + Q5_0Piece::d(r, odd));
+  const auto high = *reinterpret_cast<const uint32_t*>(piece + Q5_0Piece::high(r, c % 4));
+  uint32_t q[8];
+  piece_nibbles(piece, r, c, q);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    const uint32_t v = q[e] | (high >> Q5_0Piece::high_bit(odd, r, e) & 1u) << 4;
+    out[e] = __fmul_rn(static_cast<float>(static_cast<int>(v) - 16), d);
+  }
+}
+__device__ inline void decode_q8_0_piece(const uint8_t* piece, int64_t row, int c, float (&out)[8]) {
+  const int r = static_cast<int>(row % kTileRows), odd = c / 4 % 2;
+  const float d = f16_at(piece + Q8_0Piece::d(r, odd));
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    out[e] = __fmul_rn(static_cast<float>(int{piece[Q8_0Piece::byte(odd, r, c % 4, e)]} - 128), d);
+  }
+}
+
 // The 32-value types: c % 4 = 0, 1 are low nibbles, 2, 3 high ones, of the bytes from 8 * (c % 2) on.
 
 template <>
 struct Decoder<TensorType::kQ4_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
+    if (n_cols % kPieceCols == 0) return decode_q4_0_piece(piece_at<Q4_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ4_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     uint32_t q[8];
@@ -102,6 +151,7 @@ struct Decoder<TensorType::kQ4_0> {
 template <>
 struct Decoder<TensorType::kQ4_1> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
+    if (n_cols % kPieceCols == 0) return decode_q4_1_piece(piece_at<Q4_1Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ4_1>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d), m = f16_at(&b.m);
     uint32_t q[8];
@@ -114,6 +164,7 @@ struct Decoder<TensorType::kQ4_1> {
 template <>
 struct Decoder<TensorType::kQ5_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
+    if (n_cols % kPieceCols == 0) return decode_q5_0_piece(piece_at<Q5_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ5_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     const uint32_t high = u32_at_even(b.qh) >> (c % 4 * 8);
@@ -144,6 +195,7 @@ struct Decoder<TensorType::kQ5_1> {
 template <>
 struct Decoder<TensorType::kQ8_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
+    if (n_cols % kPieceCols == 0) return decode_q8_0_piece(piece_at<Q8_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ8_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     const uint32_t w[2] = {u32_at_even(b.qs + c % 4 * 8), u32_at_even(b.qs + c % 4 * 8 + 4)};

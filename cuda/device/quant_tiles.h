@@ -1,4 +1,6 @@
-// How q4_K and q6_K matrices lie in device memory: in tiles of 16 rows x 256 columns, so that a lane of a
+// How q4_K and q6_K matrices, and those of q4_0, q4_1, q5_0 and q8_0 (further down), lie in device memory.
+//
+// q4_K and q6_K: in tiles of 16 rows x 256 columns, so that a lane of a
 // warp finds its part of an mma.m16n8k16 A fragment (rows g and g + 8 of the tile, g = lane / 4) in whole
 // 16-byte words. The bits are the file's, in another order; the size is the file's, rows rounded up to 16.
 // Tile (R, K) is number R * n_cols / 256 + K. Every byte belongs to one row, so rows can be packed one by
@@ -70,5 +72,47 @@ struct Q6Tile {
   }
 };
 static_assert(Q6Tile::kBytes == kTileRows * 210);
+
+// Types of 32-value blocks, where n_cols is a multiple of 64 (SmolLM2's 576 and Qwen2.5-0.5B's 896 are none of
+// 256): in pieces of 16 rows x 64 columns, two blocks ("even", "odd") of each row. Piece (R, K) is number
+// R * n_cols / 64 + K. Lane quarter q owns the 8 columns from 8q on of either block. 4 consecutive pieces are
+// what a q4_K tile is: 256 columns.
+//   nibbles (not q8_0)  512 bytes; words as those of q4_K: bit e % 2 * 16 + e % 4 / 2 * 8 + odd * 4 of word e / 4
+//   fifth bits (q5_0)   128 bytes, a word a lane: rows g (bytes 0, 2) and g + 8 (bytes 1, 3)
+//   bytes (q8_0)        512 bytes of even blocks, then of odd ones: q + 128, in each word e, e + 2, e + 1, e + 3
+//   scales              for each g, f16: d of (g, even), (g, odd), (g + 8, even), (g + 8, odd); q4_1: then m
+inline constexpr int kPieceCols = 64;
+inline constexpr int kTilePieces = kTileCols / kPieceCols;
+
+template <int kWeightBytes, int kRowScaleBytes>
+struct Piece {
+  static constexpr int kBytes = kWeightBytes + 8 * kRowScaleBytes;
+  static constexpr int kScales = kWeightBytes;
+  MINFER_HOST_DEVICE static int word(int row, int q, int j) {
+    return ((row % 8) * 4 + q) * 16 + row / 8 * 8 + j * 4;
+  }
+  MINFER_HOST_DEVICE static int nibble_bit(int odd, int e) { return e % 2 * 16 + e % 4 / 2 * 8 + odd * 4; }
+  MINFER_HOST_DEVICE static int d(int row, int odd) {
+    return kScales + row % 8 * kRowScaleBytes + row / 8 * 4 + odd * 2;
+  }
+};
+struct Q4_0Piece : Piece<512, 8> {};
+struct Q4_1Piece : Piece<512, 16> {
+  MINFER_HOST_DEVICE static int m(int row, int odd) { return d(row, odd) + 8; }
+};
+struct Q5_0Piece : Piece<512 + 128, 8> {
+  MINFER_HOST_DEVICE static int high(int row, int q) { return 512 + ((row % 8) * 4 + q) * 4; }
+  // Turned right by c (+ 8 where odd differs from row / 8), c = e / 4 + e % 4 / 2 * 2, this bit meets its nibble.
+  MINFER_HOST_DEVICE static int high_bit(int odd, int row, int e) {
+    return (4 + 4 * odd + e % 2 * 16 + e / 4 + e % 4 / 2 * 2 + (odd + row / 8) % 2 * 8) % 32;
+  }
+};
+struct Q8_0Piece : Piece<1024, 8> {
+  MINFER_HOST_DEVICE static int byte(int odd, int row, int q, int e) {
+    return odd * 512 + word(row, q, e / 4) + e % 2 * 2 + e % 4 / 2;
+  }
+};
+static_assert(Q4_0Piece::kBytes == kTileRows * 2 * 18 && Q4_1Piece::kBytes == kTileRows * 2 * 20);
+static_assert(Q5_0Piece::kBytes == kTileRows * 2 * 22 && Q8_0Piece::kBytes == kTileRows * 2 * 34);
 
 }  // namespace minfer::cu

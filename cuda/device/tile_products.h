@@ -70,12 +70,13 @@ __device__ __forceinline__ float from_quarter(float v, int p) {
   return __shfl_sync(0xffffffffu, v, p, 4);
 }
 
-// `tile` is the tile's bytes, in shared memory.
+// `tile` is the tile's bytes, in shared memory. The nameless int is how many pieces of 64 columns the tile has:
+// here always four (block_products.h has shorter ones).
 struct Q4Products {
   static constexpr int kTileBytes = Q4Tile::kBytes;
 
   // Narrow: this lane's 8 activations, of column 32g + 8q on.
-  __device__ static uint4 load_x(const half* x, int lane) {
+  __device__ static uint4 load_x(const half* x, int lane, int) {
     return *reinterpret_cast<const uint4*>(x + lane * 8);
   }
 
@@ -107,7 +108,7 @@ struct Q4Products {
     odd.add({w.y & kOdd, w.w & kOdd, h.y & kOdd, h.w & kOdd}, xo.z, xo.w);
   }
 
-  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, TileSums<false>& sums) {
+  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int, TileSums<false>& sums) {
     float mine[4];
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
@@ -129,7 +130,8 @@ struct Q4Products {
   }
 
   // `x`: the row of sequence g, at this tile's first column.
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, TileSums<true>& sums) {
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
+                                       TileSums<true>& sums) {
     float scale[4], min[4];
     scales(tile_word<uint2>(tile, Q4Tile::kScales + lane * 8), lane, scale, min);
 #pragma unroll
@@ -160,7 +162,7 @@ struct Q6Products {
   static constexpr int kTileBytes = Q6Tile::kBytes;
 
   // Narrow: this lane's activations, 4 of column 32g + 4q on and 4 of column 32g + 16 + 4q on.
-  __device__ static uint4 load_x(const half* x, int lane) {
+  __device__ static uint4 load_x(const half* x, int lane, int) {
     const half* from = x + lane / 4 * 32 + lane % 4 * 4;
     const uint2 even = *reinterpret_cast<const uint2*>(from),
                 odd = *reinterpret_cast<const uint2*>(from + 16);
@@ -206,7 +208,7 @@ struct Q6Products {
     return __funnelshift_r(high, high, 8);
   }
 
-  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, TileSums<false>& sums) {
+  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int, TileSums<false>& sums) {
     float mine[8];
     const uint2 xe = make_uint2(x.x, x.y), xo = make_uint2(x.z, x.w);
 #pragma unroll
@@ -234,7 +236,8 @@ struct Q6Products {
     }
   }
 
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, TileSums<true>& sums) {
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
+                                       TileSums<true>& sums) {
     float scale[8];
     scales(tile, lane, scale);
 #pragma unroll

@@ -1,5 +1,5 @@
-// Which kernel multiplies: tiled matrices (q4_K, q6_K) go to gemv_tiles.cu, up to three in one launch; any
-// other type makes it one launch a matrix (a pair for SwiGLU) of gemv_generic.cu.
+// Which kernel multiplies: tiled matrices go to gemv_tiles.cu, those of one type (or of q4_K and q6_K) in one
+// launch; any other makes it one launch (a pair for SwiGLU) of gemv_generic.cu. MINFER_GEMV_TILES=0: the latter.
 #include "cuda/kernels/gemv.h"
 
 #include <cstdlib>
@@ -45,18 +45,20 @@ void gemv(const GemvArgs& a, cudaStream_t stream) {
   check_args(a);
   const bool swiglu = a.epilogue == GemvEpilogue::kSwiglu;
   GemvOutput out{a.epilogue, a.bias, a.out_f32, a.out_f16, 0, a.scale};
-  bool tiled = tiles_wanted();
-  for (int m = 0; m < a.n_matrices; ++m) {
-    if (m == 0 || !swiglu) out.row_stride += a.w[m].n_rows;
-    tiled = tiled && gemv_is_tiled(a.w[m].type);
-  }
-  if (tiled) {
-    gemv_tiles(a, out, stream);
+  for (int m = 0; m < (swiglu ? 1 : a.n_matrices); ++m) out.row_stride += a.w[m].n_rows;
+  if (tiles_wanted() && gemv_shares_launch(a)) {
+    gemv_tiles(a, 0, out, stream);
   } else if (swiglu) {
     gemv_generic(a, a.w[0], a.w[1], 0, out, stream);
   } else {
     for (int m = 0, first = 0; m < a.n_matrices; first += a.w[m].n_rows, ++m) {
-      gemv_generic(a, a.w[m], PackedMatrix{}, first, out, stream);
+      GemvArgs one = a;
+      one.n_matrices = 1, one.w[0] = a.w[m];
+      if (tiles_wanted() && gemv_shares_launch(one)) {
+        gemv_tiles(one, first, out, stream);
+      } else {
+        gemv_generic(a, a.w[m], PackedMatrix{}, first, out, stream);
+      }
     }
   }
 }

@@ -34,10 +34,11 @@ __device__ inline void gemv_emit(const GemvOutput& out, int t, int i, float y, f
 }
 #endif
 
-bool gemv_is_tiled(gguf::TensorType type);
+// Whether gemv_tiles can take all matrices of a call together: tiled, and of one type or of q4_K and q6_K.
+bool gemv_shares_launch(const GemvArgs& a);
 
-// All matrices tiled, of either type.
-void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream);
+// Such matrices. Their rows are elements [first_row, ...) of the output's rows.
+void gemv_tiles(const GemvArgs& a, int first_row, const GemvOutput& out, cudaStream_t stream);
 
 // One matrix (w0 alone), or gate and up, of any type. Its rows are elements [first, first + n_rows) of the
 // output's rows.

@@ -1,30 +1,34 @@
-// y = W x for up to 8 rows of x, W in q4_K or q6_K tiles of 16 rows x 256 columns (quant_tiles.h), on tensor
-// cores.
+// y = W x for up to 8 rows of x, W in tiles of 16 rows x 256 columns (quant_tiles.h; of q4_0, q4_1, q5_0 and
+// q8_0 a tile is four pieces of 64 columns, the last of a row one to four), on tensor cores.
 //
 // Unit:      16 rows of one matrix, whole width: n_k tiles. Its tiles are dealt to `n_slices` slices in turn
-// (slice i: tiles
-//            i, i + n_slices, ...); a warp owns slices warp, warp + n_warps, ... A slice's sums lie in
-//            registers (tile_products.h), then in shared memory, where the slices are added in ascending
-//            order. So the order of a sum depends on n_cols alone: neither the number of warps nor the grid
-//            nor n_tokens is in it.
+//            (slice i: tiles i, i + n_slices, ...); a warp owns slices warp, warp + n_warps, ... A slice's sums
+//            lie in registers (tile_products.h), then in shared memory, where the slices are added in ascending
+//            order. So the order of a sum depends on n_cols alone: neither the number of warps nor the grid nor
+//            n_tokens is in it.
 // Pipeline:  each warp streams the tiles of its slices, unit after unit, through a ring of its own in shared
-// memory: four
-//            tiles, three of them under way (cp.async). Nothing but the warp itself waits for them. 21 warps
-//            an SM are 145 KB in flight (q6_K: 14 warps, 141 KB).
-// Registers: a quarter of a tile at a time, activations 4, products and fragments ~40, sums 2 (16 with
-// several sequences). Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is
-// enough. Bytes:     2304 (3360) a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
-// sequence: about 240 a
-//            tile, 1.9 a weight.
+//            memory: three tiles, two of them under way (cp.async). Nothing but the warp itself waits for them.
+//            21 warps an SM are 97 KB in flight. More is worse: the tiles under way when the last one is asked for
+//            are multiplied while no memory works.
+// Early:     GemvArgs::early. The ring is filled before the wait for the kernels ahead: weights are nobody's
+//            results.
+// Registers: a quarter of a tile at a time, activations 4, products and fragments ~40, sums 2 (16 with several
+//            sequences).
+// Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is enough.
+// Bytes:     q4_K 2304, q6_K 3360 a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
+//            sequence: about 270 a tile, 2.1 a weight pair; eight: 370.
+// Measured:  H200, 113 launches of a 7B decode step (4.37 GB), a plain graph. us a step, for 2 / 3 / 5 tiles under
+//            way: one sequence 1624 / 1685 / 1893, eight 2275 / 2498 / 2890; reading alone (3 under way) 1277 / 1360.
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <type_traits>
 #include <utility>
 
+#include "cuda/device/block_products.h"
 #include "cuda/device/cp_async.h"
+#include "cuda/device/dependent_launch.h"
 #include "cuda/device/shared_address.h"
 #include "cuda/device/tile_products.h"
 #include "cuda/kernels/gemv_parts.h"
@@ -37,24 +41,25 @@ using gguf::TensorType;
 
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSlices = 16;
-constexpr int kStages = 4;  // tiles of a warp's ring: 3 under way while one is multiplied
-constexpr int kTokenStride =
-    20;  // of the slices' sums: the rows of 4 lane quarters (2 sequences each) meet 32 banks once
+constexpr int kStages = 3;  // tiles of a warp's ring: 2 under way while one is multiplied
+// Of the slices' sums: the rows of 4 lane quarters (2 sequences each) meet 32 banks once.
+constexpr int kTokenStride = 20;
 
 struct TileMatrix {
   const uint8_t* data;
   int first_unit;  // units of this matrix are [first_unit, the next one's)
   int n_rows, first_row;
-  bool is_q6;
+  bool is_q6;  // among q4_K and q6_K
 };
 
 struct TileArgs {
   TileMatrix w[3];
-  int n_units,
-      units_a_group;  // SwiGLU: units 2i and 2i + 1 are gate and up of the same rows, and one block's
+  int n_units;
+  int units_a_group;  // SwiGLU: units 2i and 2i + 1 are gate and up of the same rows, and one block's
   const half* x;      // [n_tokens, n_cols]
   int n_tokens, n_cols;
   int n_k, n_slices;
+  int last_pieces;  // of a row's last tile
   GemvOutput out;
 };
 
@@ -112,23 +117,50 @@ struct BlockState {
   float gate[Partials<kWide>::kOutputs];
 };
 
-enum class Types { kQ4, kQ6, kBoth };
+// The types of a launch's matrices.
+enum class Types { kQ4_K, kQ6_K, kEitherK, kQ4_0, kQ4_1, kQ5_0, kQ8_0 };
+
+template <Types kTypes>
+struct ProductsOf;
+template <>
+struct ProductsOf<Types::kQ4_K> : Q4Products {};
+template <>
+struct ProductsOf<Types::kQ6_K> : Q6Products {};
+template <>
+struct ProductsOf<Types::kEitherK> : Q6Products {};  // the larger tiles
+template <>
+struct ProductsOf<Types::kQ4_0> : BlockProducts<TensorType::kQ4_0> {};
+template <>
+struct ProductsOf<Types::kQ4_1> : BlockProducts<TensorType::kQ4_1> {};
+template <>
+struct ProductsOf<Types::kQ5_0> : BlockProducts<TensorType::kQ5_0> {};
+template <>
+struct ProductsOf<Types::kQ8_0> : BlockProducts<TensorType::kQ8_0> {};
+
+constexpr bool has_pieces(Types t) {
+  return t != Types::kQ4_K && t != Types::kQ6_K && t != Types::kEitherK;
+}
+template <Types kTypes>
+__device__ int pieces_of(const TileArgs& a, int k) {
+  return has_pieces(kTypes) && k == a.n_k - 1 ? a.last_pieces : kTilePieces;
+}
 
 template <class P, bool kWide>
-__device__ void multiply_tile(const uint8_t* tile, const half* x, int lane, TileSums<kWide>& sums) {
+__device__ void multiply_tile(const uint8_t* tile, const half* x, int lane, int n_pieces,
+                              TileSums<kWide>& sums) {
   if constexpr (kWide) {
-    P::multiply_wide(tile, x, lane, sums);
+    P::multiply_wide(tile, x, lane, n_pieces, sums);
   } else {
-    P::multiply_narrow(tile, P::load_x(x, lane), lane, sums);
+    P::multiply_narrow(tile, P::load_x(x, lane, n_pieces), lane, n_pieces, sums);
   }
 }
 template <bool kWide, Types kTypes>
-__device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, int lane, TileSums<kWide>& sums) {
-  if constexpr (kTypes == Types::kBoth) {
-    is_q6 ? multiply_tile<Q6Products>(tile, x, lane, sums) : multiply_tile<Q4Products>(tile, x, lane, sums);
+__device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, int lane, int n_pieces,
+                         TileSums<kWide>& sums) {
+  if (kTypes == Types::kEitherK && !is_q6) {
+    multiply_tile<Q4Products>(tile, x, lane, n_pieces, sums);
   } else {
-    using P = std::conditional_t<kTypes == Types::kQ4, Q4Products, Q6Products>;
-    multiply_tile<P>(tile, x, lane, sums);
+    multiply_tile<ProductsOf<kTypes>>(tile, x, lane, n_pieces, sums);
   }
 }
 
@@ -163,14 +195,19 @@ struct Cursor {
 };
 template <Types kTypes>
 struct Stream {
-  static constexpr int kSlotBytes = kTypes == Types::kQ4 ? Q4Tile::kBytes : Q6Tile::kBytes;
+  static constexpr int kSlotBytes = ProductsOf<kTypes>::kTileBytes;
 
+  __device__ static int tile_bytes(bool is_q6) {
+    return kTypes == Types::kEitherK && !is_q6 ? Q4Tile::kBytes : kSlotBytes;
+  }
   __device__ static void enter(const TileArgs& a, Cursor& at, int unit, int warp) {
     at.unit = unit, at.slice = warp, at.k = warp;
     if (unit >= a.n_units) return;
     const Unit u = unit_at(a, unit);
-    at.is_q6 = kTypes == Types::kQ6 || (kTypes == Types::kBoth && a.w[u.matrix].is_q6);
-    at.row_tile = a.w[u.matrix].data + int64_t{u.tile} * a.n_k * (at.is_q6 ? Q6Tile::kBytes : Q4Tile::kBytes);
+    at.is_q6 = kTypes == Types::kEitherK && a.w[u.matrix].is_q6;
+    int64_t n_row_bytes = int64_t{a.n_k} * tile_bytes(at.is_q6);
+    if (has_pieces(kTypes)) n_row_bytes -= (kTilePieces - a.last_pieces) * (kSlotBytes / kTilePieces);
+    at.row_tile = a.w[u.matrix].data + u.tile * n_row_bytes;
   }
   __device__ static void advance(const TileArgs& a, Cursor& at, int warp, int n_warps) {
     at.k += a.n_slices;
@@ -181,10 +218,16 @@ struct Stream {
   // Asks for the tile at the cursor, as it lies in memory; lanes take 16 bytes in turn.
   __device__ static void ask(const TileArgs& a, const Cursor& at, uint32_t slot, int lane) {
     if (at.unit < a.n_units) {
-      if (kTypes == Types::kQ4 || (kTypes == Types::kBoth && !at.is_q6)) {
-        ask_bytes<Q4Tile::kBytes>(at.row_tile + at.k * Q4Tile::kBytes + lane * 16, slot + lane * 16, lane);
+      const uint8_t* from = at.row_tile + at.k * tile_bytes(at.is_q6);
+      const int n_pieces = pieces_of<kTypes>(a, at.k);
+      if (has_pieces(kTypes) && n_pieces < kTilePieces) {
+        for (int i = lane * 16; i < n_pieces * (kSlotBytes / kTilePieces); i += 512) {
+          cp_async_16(slot + i, from + i);
+        }
+      } else if (kTypes == Types::kEitherK && !at.is_q6) {
+        ask_bytes<Q4Tile::kBytes>(from + lane * 16, slot + lane * 16, lane);
       } else {
-        ask_bytes<Q6Tile::kBytes>(at.row_tile + at.k * Q6Tile::kBytes + lane * 16, slot + lane * 16, lane);
+        ask_bytes<kSlotBytes>(from + lane * 16, slot + lane * 16, lane);
       }
     }
     cp_async_commit();  // an empty group past the end, so that the count of groups stays that of tiles
@@ -198,8 +241,13 @@ struct Stream {
   }
 };
 
+// Blocks an SM that the registers must allow: 80 a thread are enough for 4-bit types and one sequence.
+constexpr int min_blocks(bool wide, Types t) {
+  return !wide && t != Types::kQ6_K && t != Types::kEitherK ? 3 : 2;
+}
+
 template <bool kWide, Types kTypes>
-__global__ void __launch_bounds__(kMaxWarps* kWarpLanes, kWide || kTypes != Types::kQ4 ? 2 : 3)
+__global__ void __launch_bounds__(kMaxWarps* kWarpLanes, min_blocks(kWide, kTypes))
     gemv_tiles_kernel(const __grid_constant__ TileArgs a) {
   using S = Stream<kTypes>;
   extern __shared__ uint4 rings[];  // [n_warps][kStages] tiles
@@ -210,6 +258,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpLanes, kWide || kTypes != Type
   const uint32_t ring_address = shared_address(ring);
   const half* x = a.x + (kWide ? int64_t{min(lane / 4, a.n_tokens - 1)} * a.n_cols : 0);
 
+  let_dependents_start();  // they only take the room that this kernel's blocks leave
   BlockState<kWide> state;
   state.unit = static_cast<int>(blockIdx.x) * a.units_a_group;
   Cursor asked;  // kStages - 1 tiles ahead of the products
@@ -219,10 +268,11 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpLanes, kWide || kTypes != Type
     S::ask(a, asked, ring_address + i * S::kSlotBytes, lane);
     S::advance(a, asked, warp, n_warps);
   }
+  wait_for_kernels_ahead();  // orders their writes of x before the reads below, their reads before our writes
   int slot = 0, slot_before = kStages - 1;
   for (; state.unit < a.n_units; state.unit = next_unit(a, state.unit)) {
     const Unit unit = unit_at(a, state.unit);
-    const bool is_q6 = kTypes == Types::kQ6 || (kTypes == Types::kBoth && a.w[unit.matrix].is_q6);
+    const bool is_q6 = kTypes == Types::kEitherK && a.w[unit.matrix].is_q6;
     for (int slice = warp; slice < a.n_slices; slice += n_warps) {
       TileSums<kWide> sums;
       sums.clear();
@@ -233,7 +283,8 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpLanes, kWide || kTypes != Type
         __syncwarp();
         S::ask(a, asked, ring_address + slot_before * S::kSlotBytes, lane);
         S::advance(a, asked, warp, n_warps);
-        multiply<kWide, kTypes>(is_q6, ring + slot * S::kSlotBytes, x + k * kTileCols, lane, sums);
+        multiply<kWide, kTypes>(is_q6, ring + slot * S::kSlotBytes, x + k * kTileCols, lane,
+                                pieces_of<kTypes>(a, k), sums);
         slot_before = slot;
         slot = slot + 1 == kStages ? 0 : slot + 1;
       }
@@ -255,10 +306,17 @@ int multiprocessors() {
 
 using Kernel = void (*)(TileArgs);
 
+// A kernel, and the bytes of its tiles.
+struct Choice {
+  Kernel kernel;
+  size_t tile_bytes;
+};
+
 struct Launch {
   Kernel kernel;
   int n_warps;
   size_t shared_bytes;
+  bool can_start_early;
 };
 
 int blocks_per_multiprocessor(const Launch& l) {
@@ -285,22 +343,21 @@ int wanted_warps() {
 
 // Two slices a warp where there are many: a block's barrier then comes after two tiles or more. Fewer warps
 // on a card whose shared memory has no room for their rings.
-Launch choose_launch(Kernel kernel, bool has_q6, int n_slices) {
-  const size_t ring = size_t{kStages} * (has_q6 ? Q6Tile::kBytes : Q4Tile::kBytes);
-  cudaFuncAttributes attributes{};
+Launch choose_launch(const Choice& choice, int n_slices) {
+  const Kernel kernel = choice.kernel;
+  const size_t ring = size_t{kStages} * choice.tile_bytes;
   static std::mutex mutex;
-  static std::map<Kernel, size_t> static_bytes;
+  static std::map<Kernel, cudaFuncAttributes> known;
   const std::lock_guard lock(mutex);
-  if (!static_bytes.contains(kernel)) {
-    check(cudaFuncGetAttributes(&attributes, kernel), "gemv");
-    static_bytes[kernel] = attributes.sharedSizeBytes;
-  }
-  const size_t limit = shared_memory_limit(), fixed = static_bytes[kernel];
+  if (!known.contains(kernel)) check(cudaFuncGetAttributes(&known[kernel], kernel), "gemv");
+  const cudaFuncAttributes& attributes = known[kernel];
+  const size_t limit = shared_memory_limit(), fixed = attributes.sharedSizeBytes;
   int n_warps = wanted_warps() > 0 ? wanted_warps() : n_slices <= kMaxWarps ? n_slices : (n_slices + 1) / 2;
   while (n_warps > 1 && fixed + static_cast<size_t>(n_warps) * ring > limit) --n_warps;
   const size_t bytes = static_cast<size_t>(n_warps) * ring;
   allow_shared_memory(reinterpret_cast<const void*>(kernel), bytes, "gemv");
-  return {kernel, n_warps, bytes};
+  // Code made for an older card (as PTX it also runs on newer ones) does not wait for the kernels ahead.
+  return {kernel, n_warps, bytes, std::min(attributes.ptxVersion, attributes.binaryVersion) >= 90};
 }
 
 // A block a group where all fit at once, else as many blocks an SM as spread the groups most evenly.
@@ -315,23 +372,64 @@ int choose_grid(const Launch& l, int n_groups) {
   return best * n_sm;
 }
 
-template <bool kWide>
-Kernel choose_kernel(bool has_q4, bool has_q6) {
-  if (has_q4 && has_q6) return gemv_tiles_kernel<kWide, Types::kBoth>;
-  return has_q4 ? gemv_tiles_kernel<kWide, Types::kQ4> : gemv_tiles_kernel<kWide, Types::kQ6>;
+template <Types kTypes>
+Choice choice_of(bool wide) {
+  return {wide ? gemv_tiles_kernel<true, kTypes> : gemv_tiles_kernel<false, kTypes>,
+          ProductsOf<kTypes>::kTileBytes};
+}
+
+Choice choose_kernel(TensorType type, bool either_k, bool wide) {
+  if (either_k) return choice_of<Types::kEitherK>(wide);
+  switch (type) {
+    case TensorType::kQ4_K:
+      return choice_of<Types::kQ4_K>(wide);
+    case TensorType::kQ6_K:
+      return choice_of<Types::kQ6_K>(wide);
+    case TensorType::kQ4_0:
+      return choice_of<Types::kQ4_0>(wide);
+    case TensorType::kQ4_1:
+      return choice_of<Types::kQ4_1>(wide);
+    case TensorType::kQ5_0:
+      return choice_of<Types::kQ5_0>(wide);
+    default:
+      MINFER_REQUIRE("gemv", type == TensorType::kQ8_0);
+      return choice_of<Types::kQ8_0>(wide);
+  }
+}
+
+void launch_kernel(const Launch& l, int n_grid, bool early, const TileArgs& args, cudaStream_t stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(n_grid));
+  config.blockDim = dim3(static_cast<unsigned>(l.n_warps * kWarpLanes));
+  config.dynamicSmemBytes = l.shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early && l.can_start_early ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, l.kernel, args), "gemv");
+  check_launch("gemv");
+}
+
+bool is_k(TensorType type) {
+  return type == TensorType::kQ4_K || type == TensorType::kQ6_K;
 }
 
 }  // namespace
 
-bool gemv_is_tiled(TensorType type) {
-  return type == TensorType::kQ4_K || type == TensorType::kQ6_K;
+bool gemv_shares_launch(const GemvArgs& a) {
+  for (int m = 0; m < a.n_matrices; ++m) {
+    if (!is_tiled(a.w[m].type, a.w[m].n_cols)) return false;
+    if (a.w[m].type != a.w[0].type && !(is_k(a.w[m].type) && is_k(a.w[0].type))) return false;
+  }
+  return true;
 }
 
-void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream) {
+void gemv_tiles(const GemvArgs& a, int first_row, const GemvOutput& out, cudaStream_t stream) {
   TileArgs args{};
   const bool swiglu = a.epilogue == GemvEpilogue::kSwiglu;
-  bool has_q4 = false, has_q6 = false;
-  int first_row = 0;
+  bool either_k = false;
   for (int m = 0; m < 3; ++m) {
     TileMatrix& w = args.w[m];
     w.first_unit = args.n_units;
@@ -340,7 +438,7 @@ void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream) {
     w.data = static_cast<const uint8_t*>(a.w[m].data);
     w.n_rows = a.w[m].n_rows;
     w.is_q6 = a.w[m].type == TensorType::kQ6_K;
-    (w.is_q6 ? has_q6 : has_q4) = true;
+    either_k = either_k || a.w[m].type != a.w[0].type;
     args.n_units += (w.n_rows + kTileRows - 1) / kTileRows;
     first_row += w.n_rows;
   }
@@ -348,15 +446,13 @@ void gemv_tiles(const GemvArgs& a, const GemvOutput& out, cudaStream_t stream) {
   args.x = a.x;
   args.n_tokens = a.n_tokens;
   args.n_cols = a.w[0].n_cols;
-  args.n_k = args.n_cols / kTileCols;
+  args.n_k = (args.n_cols + kTileCols - 1) / kTileCols;
   args.n_slices = std::min(args.n_k, kMaxSlices);
+  args.last_pieces = (args.n_cols - (args.n_k - 1) * kTileCols) / kPieceCols;
   args.out = out;
-  const Kernel kernel =
-      a.n_tokens == 1 ? choose_kernel<false>(has_q4, has_q6) : choose_kernel<true>(has_q4, has_q6);
-  const Launch launch = choose_launch(kernel, has_q6, args.n_slices);
-  const int n_grid = choose_grid(launch, args.n_units / args.units_a_group);
-  kernel<<<n_grid, launch.n_warps * kWarpLanes, launch.shared_bytes, stream>>>(args);
-  check_launch("gemv");
+  const Launch launch =
+      choose_launch(choose_kernel(a.w[0].type, either_k, a.n_tokens > 1), args.n_slices);
+  launch_kernel(launch, choose_grid(launch, args.n_units / args.units_a_group), a.early, args, stream);
 }
 
 }  // namespace minfer::cu

@@ -4,7 +4,7 @@
 // so a row
 //   of the file starts at an even address), neighbours in neighbouring lanes.
 // q4_K: one thread a (row, block, P, q): 8 bytes of nibbles, and with P = 0 three bytes of scales and one of
-// d, dmin. q6_K: one thread a (row, block, i, q): three words, and with i = 0 four scales, with i = q = 0
+// d, dmin. 32-value types: one thread a (row, 64 columns, q). q6_K: one thread a (row, block, i, q): three words, and with i = 0 four scales, with i = q = 0
 // also d. Bytes: each is read once and written once; the writes of a warp are 8-byte pieces 32 bytes apart,
 // which L2 gathers.
 #include "cuda/kernels/packed_matrix.h"
@@ -19,8 +19,12 @@
 namespace minfer::cu {
 namespace {
 
+using gguf::BlockQ4_0;
+using gguf::BlockQ4_1;
 using gguf::BlockQ4_K;
+using gguf::BlockQ5_0;
 using gguf::BlockQ6_K;
+using gguf::BlockQ8_0;
 using gguf::TensorType;
 
 constexpr int kThreads = 128;
@@ -106,7 +110,58 @@ __device__ void pack_q6_piece(const BlockQ6_K& b, uint8_t* tile, int row, int i,
   }
 }
 
-alignas(16) __device__ const uint8_t kZeroBlock[sizeof(BlockQ6_K)] = {};  // the larger of the two
+// Value i of a block as the unsigned number that lies in memory.
+__device__ uint32_t nibble(const uint8_t* qs, int i) {
+  return qs[i % 16] >> (i / 16 * 4) & 15u;
+}
+
+__device__ void put_f16(uint8_t* to, gguf::F16Bits v) {
+  to[0] = v.bytes[0], to[1] = v.bytes[1];
+}
+
+// Columns 8q .. 8q + 7 of block `odd` of a piece's row; nibbles of the even block come with those of the odd.
+template <class Block>
+__device__ void pack_nibbles(const Block& even, const Block& odd, uint8_t* piece, int row, int q) {
+  for (int j = 0; j < 2; ++j) {
+    uint32_t word = 0;
+    for (int e = 4 * j; e < 4 * j + 4; ++e) {
+      word |= nibble(even.qs, 8 * q + e) << Q4_0Piece::nibble_bit(0, e);
+      word |= nibble(odd.qs, 8 * q + e) << Q4_0Piece::nibble_bit(1, e);
+    }
+    *reinterpret_cast<uint32_t*>(piece + Q4_0Piece::word(row, q, j)) = word;
+  }
+}
+
+__device__ void pack_piece(const BlockQ4_0& even, const BlockQ4_0& odd, uint8_t* piece, int row, int q) {
+  pack_nibbles(even, odd, piece, row, q);
+}
+
+__device__ void pack_piece(const BlockQ4_1& even, const BlockQ4_1& odd, uint8_t* piece, int row, int q) {
+  pack_nibbles(even, odd, piece, row, q);
+  if (q < 2) put_f16(piece + Q4_1Piece::m(row, q), (q == 0 ? even : odd).m);
+}
+
+__device__ void pack_piece(const BlockQ5_0& even, const BlockQ5_0& odd, uint8_t* piece, int row, int q) {
+  pack_nibbles(even, odd, piece, row, q);
+  uint32_t high = 0;  // q: columns 8q .. 8q + 7 are the bits of one byte
+  for (int e = 0; e < 8; ++e) {
+    high |= (even.qh[q] >> e & 1u) << Q5_0Piece::high_bit(0, row, e);
+    high |= (odd.qh[q] >> e & 1u) << Q5_0Piece::high_bit(1, row, e);
+  }
+  const int first = row / 8;  // bytes 0 and 2, or 1 and 3
+  uint8_t* to = piece + Q5_0Piece::high(row, q);
+  to[first] = static_cast<uint8_t>(high >> (8 * first));
+  to[first + 2] = static_cast<uint8_t>(high >> (8 * first + 16));
+}
+
+__device__ void pack_piece(const BlockQ8_0& even, const BlockQ8_0& odd, uint8_t* piece, int row, int q) {
+  for (int e = 0; e < 8; ++e) {
+    piece[Q8_0Piece::byte(0, row, q, e)] = static_cast<uint8_t>(even.qs[8 * q + e] ^ 0x80);
+    piece[Q8_0Piece::byte(1, row, q, e)] = static_cast<uint8_t>(odd.qs[8 * q + e] ^ 0x80);
+  }
+}
+
+alignas(16) __device__ const uint8_t kZeroBlock[sizeof(BlockQ6_K)] = {};  // the largest of them
 
 // Rows [first_row, first_row + n_rows) of the file, and up to n_rows_padded zero ones after them.
 template <class Tile, class Block>
@@ -128,11 +183,46 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// One thread a (row, piece, q); rows as in pack_tiles_kernel.
+template <class Piece, class Block>
+__global__ void __launch_bounds__(kThreads)
+    pack_pieces_kernel(const Block* __restrict__ in,  // [n_rows, 2 * n_pieces]
+                       uint8_t* __restrict__ out, int first_row, int n_rows, int n_rows_padded, int n_pieces,
+                       RowOrder order) {
+  const int64_t n = int64_t{blockIdx.x} * kThreads + threadIdx.x, at = n / 4;
+  const int q = static_cast<int>(n % 4), k = static_cast<int>(at % n_pieces),
+            file_row = static_cast<int>(at / n_pieces);
+  if (file_row >= n_rows_padded) return;
+  const bool real = file_row < n_rows;
+  const Block* zero = reinterpret_cast<const Block*>(kZeroBlock);
+  const Block* from = real ? in + at * 2 : zero;
+  const Block &even = from[0], &odd = from[real ? 1 : 0];
+  const int row = real ? reordered(order, first_row + file_row) : first_row + file_row;
+  uint8_t* piece = out + (int64_t{row / kTileRows} * n_pieces + k) * Piece::kBytes;
+  pack_piece(even, odd, piece, row % kTileRows, q);
+  if (q < 2) put_f16(piece + Piece::d(row % kTileRows, q), (q == 0 ? even : odd).d);
+}
+
+// Rows that a call fills up the last tile with.
+int padding_rows(const PackArgs& a) {
+  const bool last = a.first_row + a.n_rows == a.out.n_rows;
+  return last ? (kTileRows - a.out.n_rows % kTileRows) % kTileRows : 0;
+}
+
+template <class Piece, class Block>
+void pack_pieces(const PackArgs& a, cudaStream_t stream) {
+  const int n_pieces = a.out.n_cols / kPieceCols, n_rows_padded = a.n_rows + padding_rows(a);
+  const int64_t n_grid = (int64_t{n_rows_padded} * n_pieces * 4 + kThreads - 1) / kThreads;
+  MINFER_REQUIRE("pack", n_grid <= INT_MAX);
+  pack_pieces_kernel<Piece><<<static_cast<unsigned>(n_grid), kThreads, 0, stream>>>(
+      static_cast<const Block*>(a.file_blocks), static_cast<uint8_t*>(a.out_data), a.first_row, a.n_rows,
+      n_rows_padded, n_pieces, a.order);
+}
+
 template <class Tile, class Block>
 void pack_tiles(const PackArgs& a, cudaStream_t stream) {
   const int n_blocks = a.out.n_cols / kTileCols;
-  const bool last = a.first_row + a.n_rows == a.out.n_rows;
-  const int padding = last ? (kTileRows - a.out.n_rows % kTileRows) % kTileRows : 0;
+  const int padding = padding_rows(a);
   const int64_t n_threads = int64_t{a.n_rows + padding} * n_blocks * 16;
   const int64_t n_grid = (n_threads + kThreads - 1) / kThreads;
   MINFER_REQUIRE("pack", n_grid <= INT_MAX);
@@ -155,10 +245,24 @@ int reordered_row(const RowOrder& order, int row) {
   return reordered(order, row);
 }
 
+bool is_tiled(TensorType type, int n_cols) {
+  switch (type) {
+    case TensorType::kQ4_K:
+    case TensorType::kQ6_K:
+      return true;
+    case TensorType::kQ4_0:
+    case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ8_0:
+      return n_cols % kPieceCols == 0;
+    default:
+      return false;
+  }
+}
+
 size_t packed_bytes(TensorType type, int n_rows, int n_cols) {
   MINFER_REQUIRE("packed matrix", n_rows > 0 && n_rows <= INT_MAX - kTileRows);
-  const bool tiled = type == TensorType::kQ4_K || type == TensorType::kQ6_K;
-  const int n_rows_padded = tiled ? (n_rows + kTileRows - 1) / kTileRows * kTileRows : n_rows;
+  const int n_rows_padded = is_tiled(type, n_cols) ? (n_rows + kTileRows - 1) / kTileRows * kTileRows : n_rows;
   return row_bytes(type, n_cols) * static_cast<size_t>(n_rows_padded);
 }
 
@@ -170,10 +274,19 @@ void pack(const PackArgs& a, cudaStream_t stream) {
   const RowOrder& o = a.order;
   MINFER_REQUIRE("pack", o.head_dim >= 0 && o.n_rot >= 0 && o.n_rot % 2 == 0 && o.n_rot <= o.head_dim);
   MINFER_REQUIRE("pack", o.head_dim == 0 || a.out.n_rows % o.head_dim == 0);
-  if (a.out.type == TensorType::kQ4_K) {
+  const TensorType tiled = is_tiled(a.out.type, a.out.n_cols) ? a.out.type : TensorType::kF32;
+  if (tiled == TensorType::kQ4_K) {
     pack_tiles<Q4Tile, BlockQ4_K>(a, stream);
-  } else if (a.out.type == TensorType::kQ6_K) {
+  } else if (tiled == TensorType::kQ6_K) {
     pack_tiles<Q6Tile, BlockQ6_K>(a, stream);
+  } else if (tiled == TensorType::kQ4_0) {
+    pack_pieces<Q4_0Piece, BlockQ4_0>(a, stream);
+  } else if (tiled == TensorType::kQ4_1) {
+    pack_pieces<Q4_1Piece, BlockQ4_1>(a, stream);
+  } else if (tiled == TensorType::kQ5_0) {
+    pack_pieces<Q5_0Piece, BlockQ5_0>(a, stream);
+  } else if (tiled == TensorType::kQ8_0) {
+    pack_pieces<Q8_0Piece, BlockQ8_0>(a, stream);
   } else {
     copy_rows_kernel<<<static_cast<unsigned>(a.n_rows), kThreads, 0, stream>>>(
         static_cast<const uint16_t*>(a.file_blocks), static_cast<uint16_t*>(a.out_data),

@@ -46,6 +46,7 @@ struct Decode {
   cu::DeviceBuffer<half> x{8 * 18944}, act{8 * 18944};
   cu::DeviceBuffer<float> out{size_t{8} * 152064};
   int n_tokens = 1;
+  bool early = false;
 
   Decode() {
     x.upload(to_half(random_normal(x.size(), 62)));
@@ -54,7 +55,7 @@ struct Decode {
   GemvArgs args(GemvEpilogue epilogue) {
     GemvArgs a;
     a.x = x.data(), a.n_tokens = n_tokens, a.epilogue = epilogue, a.out_f32 = out.data(),
-    a.out_f16 = act.data();
+    a.out_f16 = act.data(), a.early = early;
     return a;
   }
   Pool& of(bool is_q6) { return is_q6 ? q6 : q4; }
@@ -91,7 +92,8 @@ struct Decode {
     const double before = q4.taken + q6.taken;
     const Timing t = time_us(n_calls, [&](int, cudaStream_t s) { launch(s); });
     char name[80];
-    std::snprintf(name, sizeof name, "%s, %d row%s", what, n_tokens, n_tokens == 1 ? "" : "s");
+    std::snprintf(name, sizeof name, "%s, %d row%s%s", what, n_tokens, n_tokens == 1 ? "" : "s",
+                  early ? ", early" : "");
     print_bandwidth(name, t, (q4.taken + q6.taken - before) / n_calls);
   }
 };
@@ -116,8 +118,10 @@ TEST_CASE("gemv: speed of a decode step alone", "[.bench_step][cuda][gemv]") {
   MINFER_REQUIRE_GPU();
   Decode d;
   for (const int n_tokens : {1, 8}) {
-    d.n_tokens = n_tokens;
-    d.row("all of a 7B decode step", 1, [&](cudaStream_t s) { d.token(s); });
+    for (const bool early : {false, true}) {
+      d.n_tokens = n_tokens, d.early = early;
+      d.row("all of a 7B decode step", 1, [&](cudaStream_t s) { d.token(s); });
+    }
   }
 }
 
@@ -127,9 +131,11 @@ TEST_CASE("gemv: speed of small models' types", "[.bench][cuda][gemv]") {
     Pool pool(type);
     cu::DeviceBuffer<half> x{8 * 8192};
     x.upload(to_half(random_normal(x.size(), 63)));
-    cu::DeviceBuffer<float> out{size_t{8} * 49152};
-    for (const int n_tokens : {1, 8}) {
-      for (const auto& [n_rows, n_cols] : {std::pair{2048, 2048}, {8192, 2048}, {49152, 2048}}) {
+    cu::DeviceBuffer<float> out{size_t{8} * 151936};
+    for (const int n_tokens : {1, 2, 8}) {
+      for (const auto& [n_rows, n_cols] : {std::pair{2048, 2048}, {8192, 2048}, {49152, 2048}, {151936, 896}}) {
+        if (n_tokens == 2 && n_rows < 49152) continue;
+        if (type == kQ5_K && n_cols % 256 != 0) continue;
         const double before = pool.taken;
         const int n_calls = 20;
         const Timing t = time_us(n_calls, [&, rows = n_rows, cols = n_cols](int, cudaStream_t s) {

@@ -122,8 +122,11 @@ TEST_CASE("gemv: every type matches the f64 oracle, the same bits for 1 to 8 row
                                          {40, 4352},
                                          {35, 18944},
                                          {9, 32},
+                                         {5, 64},
                                          {33, 448},
-                                         {63, 576}}) {
+                                         {63, 576},
+                                         {20, 896},
+                                         {18, 4864}}) {
       if (n_cols % static_cast<int>(gguf::type_info(type)->block_size) != 0) continue;
       INFO(gguf::type_info(type)->name << " " << n_rows << " x " << n_cols);
       const TestMatrix m(type, n_rows, n_cols, 31);
@@ -167,11 +170,56 @@ TEST_CASE("gemv: q, k and v of different types in one call, with a bias", "[cuda
                                 {kQ4_K, kQ4_K, kQ4_K},
                                 {kQ6_K, kQ4_K, kQ6_K},
                                 {kQ5_0, kQ8_0, kF16},
+                                {kQ5_0, kQ5_0, kQ8_0},
+                                {kQ8_0, kQ8_0, kQ8_0},
                                 {kQ4_K, kQ5_K, kQ6_K}}) {
     const TestMatrix mq(q, 3584, 3584, 39), mk(k, 512, 3584, 40), mv(v, 500, 3584, 41);
     INFO(gguf::type_info(q)->name << " " << gguf::type_info(k)->name << " " << gguf::type_info(v)->name);
     CHECK(check_store({&mq, &mk, &mv}, x, bias.data()) < kTolerance);
     CHECK(check_store({&mk, &mv}, x) < kTolerance);
+  }
+}
+
+TEST_CASE("gemv: the shapes of small models", "[cuda][gemv]") {
+  MINFER_REQUIRE_GPU();
+  for (const TensorType type : {TensorType::kQ4_0, TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ8_0}) {
+    for (const auto& [n_rows, n_cols] : {std::pair{4864, 896}, {896, 4864}, {49152, 576}, {2048, 8192}}) {
+      INFO(gguf::type_info(type)->name << " " << n_rows << " x " << n_cols);
+      const TestMatrix m(type, n_rows, n_cols, 64);
+      CHECK(check_store({&m}, Activations(n_cols, 65)) < kTolerance);
+    }
+  }
+}
+
+// A launch's x is what the launch ahead wrote, and other data in every round; its output what that one read, or
+// added to.
+TEST_CASE("gemv: an early start changes nothing", "[cuda][gemv]") {
+  MINFER_REQUIRE_GPU();
+  for (const TensorType type : {TensorType::kQ4_K, TensorType::kQ6_K, TensorType::kQ8_0}) {
+    const TestMatrix gate(type, 1536, 1536, 66), up(type, 1536, 1536, 67), down(type, 4096, 1536, 68);
+    const Activations start(1536, 69);
+    for (const int n_tokens : {1, 3}) {
+      std::vector<float> want;
+      for (const bool early : {false, true}) {
+        cu::DeviceBuffer<half> act(size_t{1536} * 3);
+        Guarded<float> out(size_t{4096} * static_cast<size_t>(n_tokens));
+        for (int i = 0; i < 40; ++i) {
+          GemvArgs args;
+          args.early = early, args.n_tokens = n_tokens;
+          args.w[0] = gate.matrix, args.w[1] = up.matrix, args.n_matrices = 2;
+          args.x = start.device.data() + 1536 * (i % (kMax - 2)), args.out_f16 = act.data();
+          args.epilogue = GemvEpilogue::kSwiglu, args.scale = 0.5f;
+          cu::gemv(args, nullptr);
+          args.w[0] = down.matrix, args.n_matrices = 1, args.scale = 1.0f;
+          args.x = act.data(), args.out_f32 = out.data();
+          args.epilogue = i == 0 ? GemvEpilogue::kStore : GemvEpilogue::kResidual;
+          cu::gemv(args, nullptr);
+        }
+        if (!early) want = out.read();
+        CHECK(same_bits(out.read(), want));
+      }
+      CHECK(std::any_of(want.begin(), want.end(), [](float v) { return v != 0.0f; }));
+    }
   }
 }
 
@@ -264,7 +312,7 @@ TEST_CASE("gemv: SwiGLU over gate and up", "[cuda][gemv]") {
 
 TEST_CASE("gemv: a value that is not finite reaches its own row of results and no other", "[cuda][gemv]") {
   MINFER_REQUIRE_GPU();
-  for (const TensorType type : {TensorType::kQ4_K, TensorType::kQ6_K, TensorType::kQ5_1}) {
+  for (const TensorType type : {TensorType::kQ4_K, TensorType::kQ6_K, TensorType::kQ5_1, TensorType::kQ5_0}) {
     const TestMatrix m(type, 48, 1024, 52);
     for (const float bad :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
