@@ -1,27 +1,38 @@
 // C[nt, od] = A[nt, id] * B[od, id]^T with mma.sync.m16n8k16: f16 operands, f32 sums.
 //
-// Tile.      A block owns BM rows of A times TM rows of B; warps_m x warps_n warps split it, 64 x 64 each in
-// the large
-//            tiles (128 sums a lane: the most that leaves room for two sets of fragments in 255 registers).
-// Pipeline.  Stages of KS columns of both panels in shared memory, filled by cp.async; a stage is asked for
-// in two
-//            halves, right after the barrier that frees its slot and one k step of 16 later, so that copies
-//            do not arrive in a burst. One barrier a stage. Fragments are double-buffered: those of k step i
-//            + 1 are loaded while step i multiplies.
-// Banks.     A row's 16-byte chunks are permuted by swizzle(row), so that the eight rows of every ldmatrix,
-// and the
-//            eight lanes of every copy, touch 32 different banks.
-// Columns.   Which row of B becomes which column of an mma is free. In a group of 16, column 2q + e of the
-// first mma is
-//            row 4q + e and that of the second is row 4q + 2 + e: lane q of four then holds four adjacent
-//            columns of C, and a store fills whole 32-byte sectors.
-// Order.     A sum runs over k in ascending steps of 16, with zeros past id: the same for every tile and
-// every nt. L2.        Blocks are numbered down 2048 rows of A first, so that a wave of 132 SMs is about 2048
-// x 2048 of C and
-//            each panel is read from memory once or twice, 8 or 16 times from L2.
-// Ledger, 128x256, a k step of 16: 12 KB from L2 (at 400 TFLOP/s: 4.7 TB/s over 132 SMs), 12 KB into shared
-// memory and
-//            32 KB out of it (344 clocks), 1.05 MFLOP (410 clocks at mma.sync's 62 % of the tensor peak).
+// Tile: a block owns BM rows of A times TM rows of B; warps_m x warps_n warps split it, 64 x 64 each in the
+// large tiles (128 sums a lane: the most that leaves room for two sets of fragments in 255 registers).
+//
+// Pipeline: stages of KS columns of both panels in shared memory, filled by cp.async; a stage is asked for in
+// two halves, right after the barrier that frees its slot and one k step of 16 later, so that copies do not
+// arrive in a burst. One barrier a stage. Fragments are double-buffered: those of k step i + 1 are loaded
+// while step i multiplies.
+//
+// Banks: a row's 16-byte chunks are permuted by swizzle(row), so that the eight rows of every ldmatrix, and
+// the eight lanes of every copy, touch 32 different banks.
+//
+// Columns: which row of B becomes which column of an mma is free. In a group of 16, column 2q + e of the
+// first mma is row 4q + e and that of the second is row 4q + 2 + e: lane q of four then holds four adjacent
+// columns of C, and a store fills whole 32-byte sectors.
+//
+// Order: a sum runs over k in ascending steps of 16, with zeros past id: the same for every tile, every nt.
+//
+// L2: blocks are numbered down 2048 rows of A first, so that a wave of 132 SMs is about 2048 x 2048 of C and
+// each panel is read from memory once or twice, 8 or 16 times from L2.
+//
+// Ledger of 128x256, a k step of 16: 12 KB from L2 (at 440 TFLOP/s: 5.2 TB/s over 132 SMs), 12 KB into shared
+// memory and 32 KB out of it (344 clocks), 1.05 MFLOP (410 clocks at mma.sync's 62 % of the tensor peak).
+//
+// Measured on an H200 at 2048 tokens, B from memory, TFLOP/s (of 790 that cuBLAS reaches at 8192^3). A range
+// is what the same code gave from one process to the next, with the clock that power leaves (630 W by then):
+//   layer    [od, id]       tile         all of it   without copies   mma alone
+//   qkv      4608 x 3584    128x192x64   409
+//   o        3584 x 3584    128x224x64   403-429     508              516
+//   gate_up 37888 x 3584    128x256x64   417-488     586              596
+//   down     3584 x 18944   128x224x64   430-460     580              593
+// So reading fragments is hidden, and what is left to gain stands in the copies: their 96 clocks of shared
+// memory on top of ldmatrix's 256, and L2. Without copies the operands are stale bytes, not random ones, and
+// take less power: the gap is less than it looks.
 #include <cstdint>
 #include <iterator>
 #include <limits>

@@ -15,10 +15,11 @@ struct GemmGeometry {
   constexpr int shared_bytes() const { return stage_bytes * stages; }
 };
 
-// Shared memory: one block an SM may take 160 KB (an A100 has 163 a block, an H200 227), two 100 KB each.
-// Four stages are enough: three k steps under way are 72 KB and more an SM, and 1 us at the 40 KB/us that an
-// SM is fed with takes
-// 40. With KS 32 every tile then fits the 99 KB of the smaller cards.
+// Shared memory: two blocks an SM take 100 KB each, one block 160 KB (an A100 has 163 a block, an H200 227).
+// The exception is TM 256 with KS 64 and A in f16: four stages are 192 KB, for cards that have them; on
+// others KS 32 does as well. Four stages are enough: three under way are 72 KB an SM and more, where 1 us of
+// latency at the 40 KB/us that an SM is fed with needs 40. With KS 32 every tile fits the 99 KB of the
+// smaller cards.
 constexpr GemmGeometry gemm_geometry(const GemmTile& t, bool f32_a) {
   GemmGeometry g;
   const bool wide = t.bm == 128 && t.tm > 128;  // 8 warps of 64 x TM/4, else 4 warps
@@ -26,7 +27,8 @@ constexpr GemmGeometry gemm_geometry(const GemmTile& t, bool f32_a) {
   g.warps_n = wide || g.warps_m == 1 ? 4 : 2;
   g.blocks_per_sm = wide ? 1 : 2;
   g.stage_bytes = (t.bm * (f32_a ? 4 : 2) + t.tm * 2) * t.ks;
-  const int fitting = (wide ? 160 : 100) * 1024 / g.stage_bytes;
+  const int kilobytes = !wide ? 100 : t.tm == 256 && !f32_a ? 192 : 160;
+  const int fitting = kilobytes * 1024 / g.stage_bytes;
   g.stages = fitting < 4 ? fitting : 4;
   return g;
 }
@@ -43,7 +45,7 @@ constexpr bool gemm_takes_f32_a(const GemmTile& t) {
   return t.tm != 192 && t.tm != 224;
 }
 
-// Estimated clock cycles of the product on a card of n_sm multiprocessors.
+// Estimated clocks of the product on a card of n_sm multiprocessors.
 double gemm_cycles(const GemmTile& tile, bool f32_a, int nt, int od, int id, int n_sm);
 
 }  // namespace minfer::cu
