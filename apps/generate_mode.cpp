@@ -31,24 +31,24 @@ void report(const Generation& run, double load_seconds) {
 }  // namespace
 
 ExitCode run_generate(const Options& options) {
-  check_device(options);
+  const Device device = choose_device(options);
   const std::string prompt = read_prompt(options);
   const double prompt_seconds =
       options.prompt == "-" ? seconds_since_start() : 0;  // waiting for a pipe is no loading
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
-  const auto engine = make_engine(options, file, *tokenizer);
   const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
-  if (options.n_ctx > engine->hparams().n_ctx_train) {
-    spdlog::warn("-c {}: the model was trained with a context of {}", options.n_ctx,
-                 engine->hparams().n_ctx_train);
+  const HParams hparams = HParams::read(file);
+  if (options.n_ctx > hparams.n_ctx_train) {
+    spdlog::warn("-c {}: the model was trained with a context of {}", options.n_ctx, hparams.n_ctx_train);
   }
+  const GenerateOptions generation{
+      .n_predict = options.n_predict, .n_ctx = options.n_ctx, .ignore_eos = options.ignore_eos};
+  const int32_t n_kv = kv_tokens_needed(hparams, static_cast<int32_t>(ids.size()), generation);
+  const auto engine = make_engine(device, options, file, *tokenizer, n_kv);
   const double load_seconds = seconds_since_start() - prompt_seconds;
 
-  const Generation run =
-      generate(*engine, *tokenizer, ids,
-               {.n_predict = options.n_predict, .n_ctx = options.n_ctx, .ignore_eos = options.ignore_eos},
-               write_stdout);
+  const Generation run = generate(*engine, *tokenizer, ids, generation, write_stdout);
   report(run, load_seconds);
   return run.reason == FinishReason::kInterrupted ? ExitCode::kInterrupted : ExitCode::kOk;
 }

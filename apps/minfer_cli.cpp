@@ -22,6 +22,12 @@ minfer::ExitCode run(int argc, char** argv) {
       return run_tokenize(options);
     case Mode::kInfo:
       return run_info(options);
+    case Mode::kBench:
+      return run_bench(options);
+    case Mode::kProfile:
+      return run_profile(options);
+    case Mode::kVerify:
+      return run_verify(options);
     case Mode::kVersion:
       return run_version();
     case Mode::kHelp:

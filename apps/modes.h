@@ -9,6 +9,9 @@ namespace minfer {
 ExitCode run_generate(const Options& options);
 ExitCode run_tokenize(const Options& options);
 ExitCode run_info(const Options& options);
+ExitCode run_bench(const Options& options);
+ExitCode run_profile(const Options& options);
+ExitCode run_verify(const Options& options);
 ExitCode run_version();
 
 }  // namespace minfer

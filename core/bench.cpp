@@ -129,7 +129,8 @@ class Bench {
 Times Times::of(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const size_t n = seconds.size();
-  return {.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2, .min = seconds.front(), .max = seconds.back()};
+  return {
+      .median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2, .min = seconds.front(), .max = seconds.back()};
 }
 
 const char* bench_kind_name(BenchKind kind) {

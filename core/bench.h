@@ -1,4 +1,5 @@
-// How fast an engine is, measured as a user would meet it: token ids in host memory to choices in host memory.
+// How fast an engine is, measured as a user would meet it: token ids in host memory to choices in host
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,10 @@ struct Measurement {
   int32_t n_tokens = 0;
   int32_t depth = 0;
   int32_t n_repetitions = 0;
-  Times seconds;  // of all n_tokens
-  Cost cost;      // of all n_tokens
-  uint64_t choices = 0;  // a digest of the tokens that the last repetition chose: equal results, equal digests
+  Times seconds{};  // of all n_tokens
+  Cost cost{};      // of all n_tokens
+  uint64_t choices =
+      0;  // a digest of the tokens that the last repetition chose: equal results, equal digests
 
   double tokens_per_second() const { return n_tokens / seconds.median; }
 };
@@ -50,8 +52,9 @@ int32_t bench_kv_tokens(const BenchOptions& options);
 // `count` ids in [0, n_vocab), the same for the same seed everywhere.
 std::vector<TokenId> random_tokens(size_t count, int32_t n_vocab, uint64_t seed);
 
-// Runs every measurement, prefill before decode, and hands each to `done` when it is there. n_vocab: ids are drawn below
-// it. Throws Error(kInterrupted) on Ctrl-C, Error(kRuntime) where logits are not finite, whatever the engine throws.
+// Runs every measurement, prefill before decode, and hands each to `done` when it is there. n_vocab: ids are
+// drawn below it. Throws Error(kInterrupted) on Ctrl-C, Error(kRuntime) where logits are not finite, whatever
+// the engine throws.
 void bench(Engine& engine, const ModelCost& cost, int32_t n_vocab, const BenchOptions& options,
            const std::function<void(const Measurement&)>& done);
 

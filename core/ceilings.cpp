@@ -22,7 +22,8 @@ Speed speed(double flops, double bytes, double seconds, const Ceilings& c) {
 std::string Speed::describe() const {
   if (per_second <= 0) return fmt::format("{:>15} {:>8}", "n/a", "n/a");
   const std::string share = of_ceiling > 0 ? fmt::format("{:.1f} %", 100 * of_ceiling) : "n/a";
-  if (is_flops) return fmt::format("{:8.2f} TFLOP/s {:>8}", per_second / 1e12, share);
+  if (is_flops && per_second < 1e12) return fmt::format("{:7.1f} GFLOP/s {:>8}", per_second / 1e9, share);
+  if (is_flops) return fmt::format("{:7.1f} TFLOP/s {:>8}", per_second / 1e12, share);
   return fmt::format("{:10.1f} GB/s {:>8}", per_second / 1e9, share);
 }
 

@@ -32,7 +32,8 @@ Budget budget(const HParams& hparams, int32_t n_prompt, const GenerateOptions& o
   return {options.n_predict, false};
 }
 
-// The choice behind the last prompt token; nothing where Ctrl-C came first: between two batches it is looked for.
+// The choice behind the last prompt token; nothing where Ctrl-C came first: between two batches it is looked
+// for.
 const RowResult* prefill(Engine& engine, SeqId seq, std::span<const TokenId> prompt) {
   const RowResult* last = nullptr;
   const auto chunk = static_cast<size_t>(engine.max_rows());

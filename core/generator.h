@@ -29,8 +29,8 @@ struct Generation {
   double decode_seconds = 0;   // the ids.size() - 1 tokens after it
 };
 
-// KV slots that a generation takes: its prompt and what may come behind it. Throws Error(kUsage) where the prompt does not
-// fit the context (both numbers).
+// KV slots that a generation takes: its prompt and what may come behind it. Throws Error(kUsage) where the
+// prompt does not fit the context (both numbers).
 int32_t kv_tokens_needed(const HParams& hparams, int32_t n_prompt, const GenerateOptions& options);
 
 // Receives the completion piece by piece: whole UTF-8 characters, and at the very end whatever bytes are

@@ -1,7 +1,6 @@
 #include "core/hparams.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/warn_once.h"
 
 namespace minfer {
 namespace {
@@ -193,8 +193,9 @@ void refuse_variants(const gguf::Reader& file, const KeyReader& keys, const HPar
   if (!window || window->type == gguf::ValueType::kArray) return;
   const uint64_t n = file.metadata().get_u64(window->key).value_or(0);
   if (n > 0 && n < static_cast<uint64_t>(h.n_ctx_train)) {
-    spdlog::warn("{}: {} = {} is not followed: attention is full, and past {} tokens the model may differ",
-                 file.name(), window->key, n, n);
+    warn_once(
+        fmt::format("{}: {} = {} is not followed: attention is full, and past {} tokens the model may differ",
+                    file.name(), window->key, n, n));
   }
 }
 

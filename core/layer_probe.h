@@ -9,8 +9,8 @@ namespace minfer {
 class LayerProbe {
  public:
   virtual ~LayerProbe() = default;
-  // x [n_embd], valid during the call: the stream behind layer `layer` of the batch's row `row`. Called for each row that
-  // wants a result, in no particular order of layers and rows; it does not call the engine.
+  // x [n_embd], valid during the call: the stream behind layer `layer` of the batch's row `row`. Called for
+  // each row that wants a result, in no particular order of layers and rows; it does not call the engine.
   virtual void residual(int32_t layer, int32_t row, std::span<const float> x) = 0;
 };
 

@@ -23,12 +23,13 @@ class ModelCost {
   // One token for each of n_sequences, each behind `depth` others. Weights are read once.
   Cost decode_step(int64_t depth, int64_t n_sequences = 1) const;
 
-  // The two products of attention in one layer, of n tokens behind `depth`: each sees itself and all before it.
+  // The two products of attention in one layer, of n tokens behind `depth`: each sees itself and all before
+  // it.
   double attention_flops(int64_t n, int64_t depth) const;
   // Keys and values of one layer that a decode step reads: `depth` tokens and its own.
   double attention_bytes(int64_t depth) const;
 
-  double layer_weights() const { return layer_weights_; }    // matrix elements of all layers
+  double layer_weights() const { return layer_weights_; }             // matrix elements of all layers
   double weight_bytes() const { return layer_bytes_ + head_bytes_; }  // that a token passes: layers and head
 
  private:

@@ -7,8 +7,8 @@ namespace {
 
 std::string row(const std::string& name, const std::string& calls, double seconds, double wall,
                 const std::string& rest) {
-  return fmt::format("{:<18} {:>6} {:>10.4f} {:>6.1f} % {}\n", name, calls, seconds * 1e3, 100 * seconds / wall,
-                     rest);
+  return fmt::format("{:<18} {:>6} {:>10.4f} {:>6.1f} % {}\n", name, calls, seconds * 1e3,
+                     100 * seconds / wall, rest);
 }
 
 }  // namespace
@@ -25,8 +25,8 @@ ProfiledOp Profile::sum() const {
 }
 
 std::string profile_table(const Profile& p, const Ceilings& ceilings) {
-  std::string out = fmt::format("{}\n{:<18} {:>6} {:>10} {:>8} {:>16} {:>8}\n", p.what, "op", "calls", "ms", "share",
-                                "speed", "ceiling");
+  std::string out = fmt::format("{}\n{:<18} {:>6} {:>10} {:>8} {:>16} {:>8}\n", p.what, "op", "calls", "ms",
+                                "share", "speed", "ceiling");
   std::vector<ProfiledOp> ops = p.ops;
   ops.push_back(p.sum());
   for (const ProfiledOp& op : ops) {
@@ -37,7 +37,8 @@ std::string profile_table(const Profile& p, const Ceilings& ceilings) {
   const ProfiledOp all = p.sum();
   out += row("wall clock", "", p.wall_seconds, p.wall_seconds,
              speed(all.flops, all.bytes, p.wall_seconds, ceilings).describe());
-  return out + fmt::format("with the profiler's events between the ops: {:.4f} ms\n", p.profiled_seconds * 1e3);
+  return out +
+         fmt::format("with the profiler's events between the ops: {:.4f} ms\n", p.profiled_seconds * 1e3);
 }
 
 }  // namespace minfer

@@ -20,12 +20,12 @@ struct Profile {
   double wall_seconds = 0;        // of the same work without the profiler
   double profiled_seconds = 0;    // with it: its events stand between the ops and cost time of their own
 
-  ProfiledOp sum() const;         // of all ops
+  ProfiledOp sum() const;  // of all ops
   double unaccounted_seconds() const { return wall_seconds - sum().seconds; }
 };
 
-// A table: op, calls, ms, share of the wall clock, speed and its share of the ceiling; then the sum, what is not
-// accounted for (below 0 where the profiler's own cost shows), and the wall clock.
+// A table: op, calls, ms, share of the wall clock, speed and its share of the ceiling; then the sum, what is
+// not accounted for (below 0 where the profiler's own cost shows), and the wall clock.
 std::string profile_table(const Profile& profile, const Ceilings& ceilings);
 
 }  // namespace minfer

@@ -1,13 +1,13 @@
 #include "core/tensor_map.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/spdlog.h>
 
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/warn_once.h"
 
 namespace minfer {
 namespace {
@@ -43,8 +43,8 @@ class TensorFinder {
       if (++n_unused <= kMaxNamed) names += fmt::format("{}{}", names.empty() ? "" : ", ", tensor.name);
     }
     if (n_unused == 0) return;
-    spdlog::warn("{}: {} tensors that no part of the model uses are ignored: {}{}", file_.name(), n_unused,
-                 names, n_unused > kMaxNamed ? ", ..." : "");
+    warn_once(fmt::format("{}: {} tensors that no part of the model uses are ignored: {}{}", file_.name(),
+                          n_unused, names, n_unused > kMaxNamed ? ", ..." : ""));
   }
 
  private:

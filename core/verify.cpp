@@ -13,7 +13,8 @@
 namespace minfer {
 namespace {
 
-// Rows compared at a time: they bound the memory for logits (0.6 MB a row of a large vocabulary, in both engines).
+// Rows compared at a time: they bound the memory for logits (0.6 MB a row of a large vocabulary, in both
+// engines).
 constexpr size_t kChunk = 256;
 
 class ErrorSum {
@@ -71,8 +72,8 @@ class Probing {
  public:
   Probing(Engine& engine, LayerProbe& probe) : probed_(dynamic_cast<LayerProbed*>(&engine)) {
     if (probed_ == nullptr) {
-      throw Error(ExitCode::kUsage, "--verify-layers: the engine '" + engine.description() +
-                                        "' does not show its layers");
+      throw Error(ExitCode::kUsage,
+                  "--verify-layers: the engine '" + engine.description() + "' does not show its layers");
     }
     probed_->set_layer_probe(&probe);
   }
@@ -174,7 +175,8 @@ VerifyReport verify(Engine& reference, Engine& candidate, std::span<const TokenI
   Verification run(reference, candidate, report.n_prompt + options.n_generate, options.layers);
   TokenId next = 0;
   for (size_t first = 0; first < prompt.size(); first += kChunk) {
-    next = run.feed(prompt.subspan(first, std::min(kChunk, prompt.size() - first)), static_cast<int32_t>(first));
+    next =
+        run.feed(prompt.subspan(first, std::min(kChunk, prompt.size() - first)), static_cast<int32_t>(first));
   }
   for (; report.n_generated < options.n_generate; ++report.n_generated) {
     const TokenId id = next;

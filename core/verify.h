@@ -10,9 +10,10 @@
 
 namespace minfer {
 
-// What f16 operands explain. On four-layer models they cost 0.9e-3 to 2.1e-3 of a row's norm on average, the worst row
-// 1.6 times that (f32 against f16 runs of the same weights); rounding errors of layers add up like a random walk, so 28
-// layers cost sqrt(28 / 4) = 2.6 times as much. 1.5e-3 * 2.6 is 4e-3, and twice that is a fault somewhere.
+// What f16 operands explain. On four-layer models they cost 0.9e-3 to 2.1e-3 of a row's norm on average, the
+// worst row 1.6 times that (f32 against f16 runs of the same weights); rounding errors of layers add up like
+// a random walk, so 28 layers cost sqrt(28 / 4) = 2.6 times as much. 1.5e-3 * 2.6 is 4e-3, and twice that is
+// a fault somewhere.
 inline constexpr double kMeanTolerance = 8e-3;
 // A single row: a model with outliers had one at 2.3 times its mean; 4 leaves room for longer tails.
 inline constexpr double kRowTolerance = 4 * kMeanTolerance;
@@ -41,7 +42,7 @@ struct VerifyReport {
   int32_t n_argmax_equal = 0;
   std::optional<RowDifference> first_difference;  // the first row whose argmax differs
   std::optional<int32_t> first_not_finite;        // position of the candidate's first row that is not finite
-  std::vector<ErrorSummary> layers;               // of the residual stream behind each layer; empty where not asked for
+  std::vector<ErrorSummary> layers;  // of the residual stream behind each layer; empty where not asked for
 
   int32_t n_rows() const { return n_prompt + n_generated; }
   bool passed() const;
@@ -49,8 +50,9 @@ struct VerifyReport {
 
 double relative_error(std::span<const float> candidate, std::span<const float> reference);
 
-// Runs the prompt and n_generate greedy steps of the reference through both. Needs KV for prompt and n_generate in both.
-// Throws Error(kRuntime) where the reference itself is not finite, Error(kInterrupted) on Ctrl-C.
+// Runs the prompt and n_generate greedy steps of the reference through both. Needs KV for prompt and
+// n_generate in both. Throws Error(kRuntime) where the reference itself is not finite, Error(kInterrupted) on
+// Ctrl-C.
 VerifyReport verify(Engine& reference, Engine& candidate, std::span<const TokenId> prompt,
                     const VerifyOptions& options);
 

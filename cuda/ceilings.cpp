@@ -46,9 +46,9 @@ double measure_read() {
   return static_cast<double>(bytes) / (static_cast<double>(best) * 1e-3);
 }
 
-// Flops a clock and SM of the tensor cores, f16 operands, f32 sums, dense. NVIDIA's architecture white papers: A100 312
-// TFLOP/s = 108 SMs * 1.41 GHz * 2048; RTX 3090 71 = 82 * 1.70 * 512; RTX 4090 165 = 128 * 2.52 * 512 (workstation cards
-// of 8.6 and 8.9 may do twice that); H100 SXM 989 = 132 * 1.83 * 4096.
+// Flops a clock and SM of the tensor cores, f16 operands, f32 sums, dense. NVIDIA's architecture white
+// papers: A100 312 TFLOP/s = 108 SMs * 1.41 GHz * 2048; RTX 3090 71 = 82 * 1.70 * 512; RTX 4090 165 = 128
+// * 2.52 * 512 (workstation cards of 8.6 and 8.9 may do twice that); H100 SXM 989 = 132 * 1.83 * 4096.
 double flops_a_clock(int major, int minor) {
   switch (10 * major + minor) {
     case 80:
@@ -66,18 +66,21 @@ double flops_a_clock(int major, int minor) {
 }  // namespace
 
 Ceilings measure_ceilings() {
-  const int major = attribute(cudaDevAttrComputeCapabilityMajor), minor = attribute(cudaDevAttrComputeCapabilityMinor);
+  const int major = attribute(cudaDevAttrComputeCapabilityMajor),
+            minor = attribute(cudaDevAttrComputeCapabilityMinor);
   const int n_sm = attribute(cudaDevAttrMultiProcessorCount);
   const double hertz = 1e3 * attribute(cudaDevAttrClockRate);
   Ceilings c;
   c.bytes_per_second = measure_read();
   c.flops_per_second = n_sm * hertz * flops_a_clock(major, minor);
   const std::string products =
-      c.flops_per_second > 0 ? fmt::format("f16 products {:.0f} TFLOP/s nominal ({} SMs, {:.2f} GHz, {:.0f} flops a clock)",
-                                           c.flops_per_second / 1e12, n_sm, hertz / 1e9, flops_a_clock(major, minor))
-                             : fmt::format("f16 products: n/a for compute capability {}.{}", major, minor);
-  c.described = c.bytes_per_second > 0 ? fmt::format("read {:.0f} GB/s measured, {}", c.bytes_per_second / 1e9, products)
-                                       : fmt::format("read: n/a, too little memory is free to measure it, {}", products);
+      c.flops_per_second > 0
+          ? fmt::format("f16 products {:.0f} TFLOP/s nominal ({} SMs, {:.2f} GHz, {:.0f} flops a clock)",
+                        c.flops_per_second / 1e12, n_sm, hertz / 1e9, flops_a_clock(major, minor))
+          : fmt::format("f16 products: n/a for compute capability {}.{}", major, minor);
+  c.described = c.bytes_per_second > 0
+                    ? fmt::format("read {:.0f} GB/s measured, {}", c.bytes_per_second / 1e9, products)
+                    : fmt::format("read: n/a, too little memory is free to measure it, {}", products);
   return c;
 }
 

@@ -2,6 +2,8 @@
 
 namespace minfer::cu {
 
-Ceilings measure_ceilings() { return {.described = "n/a: this binary was built without CUDA"}; }
+Ceilings measure_ceilings() {
+  return {.described = "n/a: this binary was built without CUDA"};
+}
 
 }  // namespace minfer::cu

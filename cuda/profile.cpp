@@ -35,7 +35,8 @@ class Profiling {
   void add_to(Profile& profile, int n) {
     profile.profiled_seconds += profiler_.elapsed_ms() * 1e-3 / n;
     for (const Profiler::Op& op : profiler_.collect()) {
-      auto it = std::find_if(profile.ops.begin(), profile.ops.end(), [&](const ProfiledOp& o) { return o.name == op.name; });
+      auto it = std::find_if(profile.ops.begin(), profile.ops.end(),
+                             [&](const ProfiledOp& o) { return o.name == op.name; });
       if (it == profile.ops.end()) it = profile.ops.insert(it, ProfiledOp{.name = op.name});
       it->n_calls += 1.0 * op.n_calls / n;
       it->seconds += op.ms * 1e-3 / n;
@@ -50,7 +51,8 @@ class Profiling {
 };
 
 ProfiledOp* find(Profile& profile, const char* name) {
-  const auto it = std::find_if(profile.ops.begin(), profile.ops.end(), [&](const ProfiledOp& o) { return o.name == name; });
+  const auto it = std::find_if(profile.ops.begin(), profile.ops.end(),
+                               [&](const ProfiledOp& o) { return o.name == name; });
   return it == profile.ops.end() ? nullptr : &*it;
 }
 

@@ -1,5 +1,6 @@
-// Every thread of a card-filling grid reads 16 bytes at a time, four loads under way, neighbours side by side: 2048
-// threads an SM * 4 loads * 16 bytes = 128 KB under way there, several times what the latency of memory asks for.
+// Every thread of a card-filling grid reads 16 bytes at a time, four loads under way, neighbours side by
+// side: 2048 threads an SM * 4 loads * 16 bytes = 128 KB under way there, several times what the latency of
+// memory asks for.
 #include "cuda/kernels/read_all.h"
 #include "cuda/runtime/align.h"
 #include "cuda/runtime/check.h"
@@ -10,7 +11,8 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kLoads = 4;
 
-__global__ void __launch_bounds__(kThreads) read_kernel(const uint4* in /* [n] */, int64_t n, uint32_t* sink) {
+__global__ void __launch_bounds__(kThreads)
+    read_kernel(const uint4* in /* [n] */, int64_t n, uint32_t* sink) {
   const int64_t stride = int64_t{gridDim.x} * kThreads;
   uint32_t bits = 0;
   int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;

@@ -7,7 +7,9 @@
 namespace minfer::cu {
 namespace {
 
-std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+std::string version(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
 
 }  // namespace
 
@@ -23,8 +25,8 @@ Devices list_devices() {
   if (const cudaError_t error = cudaGetDeviceCount(&n_devices); error != cudaSuccess) {
     cudaGetLastError();  // the error is reported here: the next call must not meet it again
     devices.why_none = error == cudaErrorInsufficientDriver
-                           ? "the NVIDIA driver is for CUDA " + version(driver_version) + ", and this binary needs " +
-                                 version(CUDART_VERSION)
+                           ? "the NVIDIA driver is for CUDA " + version(driver_version) +
+                                 ", and this binary needs " + version(CUDART_VERSION)
                            : cudaGetErrorString(error);
     return devices;
   }
@@ -53,6 +55,8 @@ std::string why_unusable() {
   return card.name + ": " + cudaGetErrorString(error);
 }
 
-std::string toolkit_description() { return "CUDA " + version(CUDART_VERSION); }
+std::string toolkit_description() {
+  return "CUDA " + version(CUDART_VERSION);
+}
 
 }  // namespace minfer::cu

@@ -22,8 +22,8 @@ struct Devices {
 // Never throws: no driver, no card, a driver that is too old and a build without CUDA are answers.
 Devices list_devices();
 
-// One phrase that says why the first card cannot run this binary's kernels: none there, a driver that is too old, no code
-// for its architecture. Empty where it can. Starts CUDA on the card; never throws.
+// One phrase that says why the first card cannot run this binary's kernels: none there, a driver that is too
+// old, no code for its architecture. Empty where it can. Starts CUDA on the card; never throws.
 std::string why_unusable();
 
 // "CUDA 13.0", or "no CUDA": what this binary was built with.

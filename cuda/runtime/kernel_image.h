@@ -5,8 +5,8 @@
 
 namespace minfer::cu {
 
-// Asks for a kernel that does nothing, which starts CUDA on the card: cudaErrorNoKernelImageForDevice where the binary has
-// no code for it. The sticky error is cleared.
+// Asks for a kernel that does nothing, which starts CUDA on the card: cudaErrorNoKernelImageForDevice where
+// the binary has no code for it. The sticky error is cleared.
 cudaError_t find_kernel_image();
 
 }  // namespace minfer::cu
