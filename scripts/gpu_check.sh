@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, in one call of a few minutes: tests, both engines against each other, speeds, probes. The
+# short table comes last. Exit 1 where anything failed.
+#
+#   scripts/gpu_check.sh [SECTION...]      sections: tests verify repeat refusals speed probes (default: all, in that order)
+#
+#   MINFER_BUILD        the build folder (default build/gpu), built anywhere with the same CPU architecture
+#   MINFER_ORACLE_DIR   right answers (default tests/data)
+#   MINFER_MODEL_DIR    folders with real models, for the tests that take them
+#   MINFER_7B           a 7B model; default: a synthetic one, written to /dev/shm (else /tmp) and removed afterwards
+#   MINFER_SECONDS      what may be spent (default 360): sections that would begin later are counted as not run
+# Logs stay in /tmp/minfer_gpu_check.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+build=${MINFER_BUILD:-build/gpu}
+cli=$build/apps/minfer-cli
+export MINFER_ORACLE_DIR=${MINFER_ORACLE_DIR:-$PWD/tests/data}
+seconds=${MINFER_SECONDS:-360}
+logs=/tmp/minfer_gpu_check
+mkdir -p "$logs"
+rm -f "$logs"/*
+head -c 2000 README.md >"$logs/prompt"  # 500 to 1200 tokens, by the vocabulary
+[ -x "$cli" ] || { echo "gpu_check: no $cli (MINFER_BUILD names the build folder)" >&2; exit 2; }
+[ $# -gt 0 ] || set -- tests verify repeat refusals speed probes
+
+failures=() table=()
+out_of_time() { [ $SECONDS -ge "$seconds" ]; }
+note() { table+=("$(printf '%-46s %s' "$1" "$2")"); }
+fail() { failures+=("$1: $2"); }
+
+# check NAME LIMIT COMMAND...: runs it with its log in $logs/NAME.log; says how it went and how long it took.
+check() {
+  local name=$1 limit=$2 start rc=0 took
+  shift 2
+  if out_of_time; then
+    fail "$name" "not run, out of time"
+    return 1
+  fi
+  start=$(date +%s.%N)
+  timeout "$limit" "$@" >"$logs/$name.log" 2>&1 || rc=$?
+  took=$(date +%s.%N | awk -v start="$start" '{ printf "%.1f", $1 - start }')
+  if [ $rc -eq 0 ]; then
+    printf 'ok   %-40s %6s s\n' "$name" "$took"
+  else
+    printf 'FAIL %-40s %6s s, exit %d\n' "$name" "$took" $rc
+    tail -n 25 "$logs/$name.log" | sed 's/^/     | /'
+    fail "$name" "exit $rc"
+  fi
+  return $rc
+}
+
+# refuses NAME EXIT TEXT COMMAND...: the command must end with EXIT and say TEXT on its last line.
+refuses() {
+  local name=$1 want=$2 text=$3 rc=0
+  shift 3
+  timeout 60 "$@" >"$logs/$name.log" 2>&1 || rc=$?
+  if [ $rc -eq "$want" ] && tail -n 1 "$logs/$name.log" | grep -q -- "$text"; then
+    printf 'ok   %-40s %s\n' "$name" "$(tail -n 1 "$logs/$name.log")"
+  else
+    printf 'FAIL %-40s exit %d, wanted %d and "%s"\n' "$name" $rc "$want" "$text"
+    tail -n 3 "$logs/$name.log" | sed 's/^/     | /'
+    fail "$name" "exit $rc, wanted $want"
+  fi
+}
+
+# ---- the 7B file, written while the tests run
+
+big=${MINFER_7B:-} big_writer="" own_big=""
+start_big() {
+  [ -n "$big" ] && return
+  local folder=/tmp
+  [ -w /dev/shm ] && [ "$(df --output=avail -k /dev/shm | tail -1)" -gt 6000000 ] && folder=/dev/shm
+  big=$folder/minfer-synth-7b.gguf own_big=$big
+  python3 scripts/synth_gguf.py "$big" --preset qwen2.5-7b >"$logs/synth.log" 2>&1 &
+  big_writer=$!
+}
+wait_big() {
+  [ -z "$big_writer" ] && return 0
+  wait "$big_writer" || { fail synth_7b "$(tail -n 1 "$logs/synth.log")"; big_writer=""; return 1; }
+  big_writer=""
+}
+clean_up() {
+  [ -n "$big_writer" ] && kill "$big_writer" 2>/dev/null
+  [ -n "$own_big" ] && rm -f "$own_big"
+}
+trap clean_up EXIT
+
+# ---- sections
+
+# One process an area ("gemm: ..."), so that a fault in one hides nothing of the others.
+section_tests() {
+  local program=$build/tests/test_cuda area
+  if [ ! -x "$program" ]; then
+    fail tests "no $program"
+    return
+  fi
+  "$program" --list-test-names-only 2>/dev/null | sed -n 's/^ *\([a-z0-9_ ]*\): .*/\1/p' | sort -u >"$logs/areas"
+  [ -s "$logs/areas" ] || fail tests "no test in $program"
+  while read -r area; do
+    check "test_${area// /_}" 150 "$program" -w NoTests "$area: *"
+    if grep -q "^SKIPPED" "$logs/test_${area// /_}.log" 2>/dev/null; then
+      note "skipped in $area" "$(grep "^SKIPPED" "$logs/test_${area// /_}.log" | sort | uniq -c | tr -s ' ' | tr '\n' ';')"
+    fi
+  done <"$logs/areas"
+}
+
+section_verify() {
+  local model name
+  for model in "$MINFER_ORACLE_DIR"/parity/*.gguf; do
+    name=$(basename "${model%.q4_k_m.gguf}")
+    for cache in on off; do
+      check "verify_${name}_f16_$cache" 60 "$cli" --device cuda --f16-cache $cache --verify --verify-layers -m "$model" \
+        -f "$logs/prompt" -n 32
+      note "verify $name, f16 $cache" "$(sed -n 's/^logit error *mean \([^ ]*\).*worst \([^ ]*\) .*/\1 worst \2/p' \
+        "$logs/verify_${name}_f16_$cache.log") $(sed -n 's/^argmax equal *//p' "$logs/verify_${name}_f16_$cache.log")"
+    done
+  done
+  model=$MINFER_ORACLE_DIR/parity/qwen2-hd128-gqa2.q4_k_m.gguf
+  check verify_99_kb 60 env MINFER_SMEM_LIMIT=101376 "$cli" --device cuda --verify -m "$model" -f "$logs/prompt" -n 8
+}
+
+# Same tokens with the graph and without, and at every run.
+section_repeat() {
+  local model=$MINFER_ORACLE_DIR/parity/qwen3-qknorm.q4_k_m.gguf
+  check graph_0_1_small 90 scripts/ab.sh -r 9 -a MINFER_GRAPH=0 -b MINFER_GRAPH=1 -- \
+    "$cli" --device cuda -m "$model" -p "Once upon a time" -n 200 --ignore-eos
+  wait_big || return
+  check graph_0_1_7b 120 scripts/ab.sh -r 2 -a MINFER_GRAPH=0 -b MINFER_GRAPH=1 -- \
+    "$cli" --device cuda -m "$big" -p "Once upon a time" -n 128 --ignore-eos
+  note "7B, MINFER_GRAPH 0 (A) and 1 (B), decode" "$(sed -n 's/^decode *//p' "$logs/graph_0_1_7b.log")"
+  note "" "$(sed -n 's/^outputs: //p' "$logs/graph_0_1_7b.log")"
+}
+
+section_refusals() {
+  local small=$MINFER_ORACLE_DIR/parity/qwen2-hd128-gqa2.q4_k_m.gguf
+  refuses refuse_context 4 "would fit" "$cli" --device cuda -m "$small" -p x -c 1000000000 -n -1
+  refuses refuse_shared_memory 4 "bytes of shared memory" env MINFER_SMEM_LIMIT=1024 "$cli" --device cuda -m "$small" \
+    -f "$logs/prompt" -n 1
+  refuses refuse_no_card 4 "--device cuda" env CUDA_VISIBLE_DEVICES= "$cli" --device cuda -m "$small" -p x -n 1
+}
+
+# bench_note LOG TEST TOKENS LABEL: one line of --bench --json as a row of the table.
+bench_note() {
+  note "$4" "$(python3 - "$1" "$2" "$3" <<'PYTHON'
+import json, os, sys
+path, test, tokens = sys.argv[1:]
+lines = open(path).read().splitlines() if os.path.exists(path) else []
+rows = [json.loads(line) for line in lines if line.startswith("{")]
+rows = [row for row in rows if row["test"] == test and row["tokens"] == int(tokens)]
+for row in rows:
+    spread = f"{row['tokens'] / row['seconds_max']:.0f} .. {row['tokens'] / row['seconds_min']:.0f}"
+    ceiling = "n/a" if row["of_ceiling"] is None else f"{100 * row['of_ceiling']:.1f} %"
+    print(f"{row['tokens_per_second']:9.1f} tokens/s ({spread}), {ceiling} of the ceiling")
+if not rows:
+    print("n/a")
+PYTHON
+  )"
+}
+
+section_speed() {
+  wait_big || return
+  local log
+  check start_7b 60 "$cli" --device cuda -m "$big" -p "Once upon a time" -n 1
+  check start_7b_again 60 "$cli" --device cuda -m "$big" -p "Once upon a time" -n 1
+  note "7B, start to first token" "$(sed -n 's/.*first token *\([0-9.]* s\).*/\1/p' "$logs/start_7b_again.log")"
+  check bench_7b 90 "$cli" --device cuda --bench -m "$big" --bench-prefill 512,2047,2048,2049,2111,4096 \
+    --bench-decode 128 --json
+  log=$logs/bench_7b.log
+  grep -v '^{' "$log"
+  for n in 512 2047 2048 2049 2111 4096; do bench_note "$log" prefill $n "7B prefill $n"; done
+  bench_note "$log" decode 128 "7B decode 128"
+  check bench_7b_deep 60 "$cli" --device cuda --bench -m "$big" --bench-prefill 0 --bench-decode 64 --bench-depth 8192 --json
+  bench_note "$logs/bench_7b_deep.log" decode 64 "7B decode 64 behind 8192"
+  check bench_7b_off 60 "$cli" --device cuda --f16-cache off --bench -m "$big" --bench-decode 0 --json
+  bench_note "$logs/bench_7b_off.log" prefill 2048 "7B prefill 2048, --f16-cache off"
+  check profile_7b 60 "$cli" --device cuda --profile -m "$big" && cat "$logs/profile_7b.log"
+}
+
+# Every switch of the GEMM, on the same work.
+section_probes() {
+  wait_big || return
+  local tm ks af32 name
+  for af32 in 0 1; do
+    for ks in 32 64; do
+      for tm in 64 128 256; do
+        name=probe_tm${tm}_ks${ks}_af32_$af32
+        check $name 60 env MINFER_GEMM_TM=$tm MINFER_GEMM_KS=$ks MINFER_GEMM_AF32=$af32 \
+          "$cli" --device cuda --bench -m "$big" --bench-decode 0 --bench-repetitions 3 --json
+        bench_note "$logs/$name.log" prefill 2048 "prefill 2048: TM $tm, KS $ks, AF32 $af32"
+      done
+    done
+  done
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader 2>/dev/null ||
+  echo "nvidia-smi: not there"
+"$cli" --version
+case " $* " in *" repeat "* | *" speed "* | *" probes "*) start_big ;; esac
+for section in "$@"; do
+  if ! declare -F "section_$section" >/dev/null; then
+    fail "$section" "no such section"
+    continue
+  fi
+  begun=$SECONDS
+  echo "== $section"
+  "section_$section"
+  echo "== $section: $((SECONDS - begun)) s"
+done
+
+echo
+printf '%s\n' "${table[@]}"
+echo "$SECONDS s in all; ${#failures[@]} failures"
+[ ${#failures[@]} -eq 0 ] || { printf '  %s\n' "${failures[@]}"; exit 1; }
