@@ -170,11 +170,11 @@ section_speed() {
   grep -v '^{' "$log"
   for n in 512 2047 2048 2049 2111 4096; do bench_note "$log" prefill $n "7B prefill $n"; done
   bench_note "$log" decode 128 "7B decode 128"
+  check profile_7b 60 "$cli" --device cuda --profile -m "$big" && cat "$logs/profile_7b.log"
   check bench_7b_deep 60 "$cli" --device cuda --bench -m "$big" --bench-prefill 0 --bench-decode 64 --bench-depth 8192 --json
   bench_note "$logs/bench_7b_deep.log" decode 64 "7B decode 64 behind 8192"
   check bench_7b_off 60 "$cli" --device cuda --f16-cache off --bench -m "$big" --bench-decode 0 --json
   bench_note "$logs/bench_7b_off.log" prefill 2048 "7B prefill 2048, --f16-cache off"
-  check profile_7b 60 "$cli" --device cuda --profile -m "$big" && cat "$logs/profile_7b.log"
 }
 
 # Every switch of the GEMM, on the same work.
