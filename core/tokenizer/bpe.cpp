@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/tokenizer/byte_alphabet.h"
 #include "core/tokenizer/hash.h"
+#include "gguf/error.h"
 
 namespace minfer {
 namespace {
@@ -24,8 +25,8 @@ const PretokenizerTraits& choose_pretokenizer(const gguf::Metadata& metadata,
                                               const std::string& override_name) {
   if (!override_name.empty()) {
     if (const auto* const traits = find_pretokenizer(override_name)) return *traits;
-    throw Error(ExitCode::kUsage,
-                "--pretokenizer " + override_name + " is not known; known are " + known_pretokenizers());
+    throw Error(ExitCode::kUsage, "--pretokenizer " + gguf::quoted(override_name) +
+                                      " is not known; known are " + known_pretokenizers());
   }
   const auto name = metadata.get_string(kPreKey);
   if (!name || name->empty()) {
@@ -36,8 +37,8 @@ const PretokenizerTraits& choose_pretokenizer(const gguf::Metadata& metadata,
     return *find_pretokenizer("default");
   }
   if (const auto* const traits = find_pretokenizer(*name)) return *traits;
-  throw Error(ExitCode::kModelFile, std::string(kPreKey) + " '" + std::string(*name) +
-                                        "' is not known; known are " + known_pretokenizers() +
+  throw Error(ExitCode::kModelFile, std::string(kPreKey) + " " + gguf::quoted(*name) +
+                                        " is not known; known are " + known_pretokenizers() +
                                         "; --pretokenizer NAME chooses one in its place");
 }
 
@@ -106,9 +107,8 @@ void BpeTokenizer::read_merges(const gguf::Metadata& metadata) {
   for (const std::string_view merge : *merges) {
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == merge.size()) {
-      throw Error(ExitCode::kModelFile, std::string(kMergesKey) + "[" + std::to_string(rank) + "] '" +
-                                            std::string(merge.substr(0, 64)) +
-                                            "' is not two symbols and a space between");
+      throw Error(ExitCode::kModelFile, std::string(kMergesKey) + "[" + std::to_string(rank) + "] " +
+                                            gguf::quoted(merge) + " is not two symbols with a space between");
     }
     const TokenId left = find_symbol(merge.substr(0, space));
     const TokenId right = find_symbol(merge.substr(space + 1));

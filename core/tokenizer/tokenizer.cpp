@@ -17,7 +17,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const gguf::Metadata& metadata, const 
   if (*model == "llama") {
     if (!options.pretokenizer.empty()) {
       throw Error(ExitCode::kUsage,
-                  "--pretokenizer " + options.pretokenizer +
+                  "--pretokenizer " + gguf::quoted(options.pretokenizer) +
                       ": the model's tokenizer is SentencePiece, which has no pre-tokenizer");
     }
     return make_sentencepiece_tokenizer(metadata);
