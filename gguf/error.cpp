@@ -20,7 +20,9 @@ std::string printable(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   constexpr size_t kMaxShown = 96;
-  return "'" + printable(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "...'" : "'");
+  std::string out(1, '\'');
+  out += printable(text.substr(0, kMaxShown));
+  return out += text.size() > kMaxShown ? "...'" : "'";
 }
 
 }  // namespace minfer::gguf

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::Bytes;
 using test::bytes_of;
+using test::check_message;
 using test::file_with;
 using test::patch;
 using test::read_error;
@@ -32,12 +33,6 @@ std::string open_error(const fs::path& path) {
     return e.what();
   }
   return "";
-}
-
-void check_contains(const std::string& text, const std::string& part) {
-  INFO(text << "\nwanted: " << part);
-  CHECK(text.find(part) != std::string::npos);
-  CHECK(text.find('\n') == std::string::npos);
 }
 
 // A writer's tensor of zeros, of exactly the bytes that `n_bytes` says.
@@ -97,118 +92,18 @@ TEST_CASE("reader: absent, unreadable, a folder, a FIFO and a device: the system
   const test::TempDir dir;
   CHECK(open_error(dir.path("no.gguf")) == dir.path("no.gguf") + ": cannot open: No such file or directory");
   CHECK(open_error(dir.path(".")) == dir.path(".") + ": cannot read: Is a directory");
-  check_contains(open_error("/dev/null"), "/dev/null: not a regular file");
+  check_message(open_error("/dev/null"), "/dev/null: not a regular file");
   REQUIRE(::mkfifo(dir.path("fifo").c_str(), 0600) == 0);
-  check_contains(open_error(dir.path("fifo")), dir.path("fifo") + ": not a regular file");
+  check_message(open_error(dir.path("fifo")), dir.path("fifo") + ": not a regular file");
   fs::create_symlink("loop", dir.path("loop"));
-  check_contains(open_error(dir.path("loop")), "cannot open: Too many levels of symbolic links");
+  check_message(open_error(dir.path("loop")), "cannot open: Too many levels of symbolic links");
   test::write_file(dir.path("file"), "x");
-  check_contains(open_error(dir.path("file/m.gguf")), "cannot open: Not a directory");
+  check_message(open_error(dir.path("file/m.gguf")), "cannot open: Not a directory");
   fs::permissions(dir.path("file"), fs::perms::none);
   // Permissions do not hold root back, who then meets the contents.
   const char* wanted =
       ::access(dir.path("file").c_str(), R_OK) == 0 ? "begins with 'x'" : "cannot open: Permission denied";
-  check_contains(open_error(dir.path("file")), wanted);
-}
-
-TEST_CASE("reader: names an empty file", "[gguf][reader][kind]") {
-  const test::TempDir dir;
-  test::write_file(dir.path("m.gguf"), "");
-  CHECK(open_error(dir.path("m.gguf")) == dir.path("m.gguf") + ": empty file");
-  CHECK(read_error({}) == "f.gguf: empty file");
-}
-
-TEST_CASE("reader: names a Git LFS pointer", "[gguf][reader][kind]") {
-  const std::string pointer =
-      "version https://git-lfs.github.com/spec/v1\noid "
-      "sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"
-      "\nsize 4683073184\n";
-  CHECK(read_error(bytes_of(pointer)) ==
-        "f.gguf: a Git LFS pointer, not the model itself (which has 4683073184 bytes): run `git lfs pull`, "
-        "or download "
-        "the file");
-  check_contains(read_error(bytes_of("version https://git-lfs.github.com/spec/v1\n")), "a Git LFS pointer");
-}
-
-TEST_CASE("reader: names an HTML page", "[gguf][reader][kind]") {
-  for (const char* page : {"<!DOCTYPE html><html>", "<html lang=en>", "\n\n  <!doctype HTML>",
-                           "\xef\xbb\xbf<HTML>", "<?xml version='1.0'?><Error>", "<head>"}) {
-    check_contains(read_error(bytes_of(page)), "f.gguf: an HTML or XML page, not a model");
-  }
-}
-
-TEST_CASE("reader: names the formats before GGUF", "[gguf][reader][kind]") {
-  for (const char* magic : {"tjgg", "fmgg", "lmgg", "algg", "ggjt", "ggmf", "ggml", "ggla"}) {
-    check_contains(read_error(bytes_of(std::string(magic) + std::string(60, '\1'))),
-                   "a format older than GGUF");
-  }
-}
-
-TEST_CASE("reader: names archives and other models' formats", "[gguf][reader][kind]") {
-  check_contains(read_error(bytes_of("PK\x03\x04 and more")), "PyTorch checkpoint");
-  check_contains(read_error(bytes_of("\x80\x02}q")), "PyTorch checkpoint");
-  check_contains(read_error(bytes_of("\x1f\x8b\x08\x08 more")), "a compressed file");
-  check_contains(read_error(bytes_of(std::string("\x40\0\0\0\0\0\0\0{\"a\":{}}", 16))), "a safetensors file");
-  check_contains(read_error(Bytes(4096)), "begins with zeros");
-  CHECK(read_error(bytes_of("plain\ntext file with words")) ==
-        "f.gguf: no GGUF file: it begins with 'plain\\x0atext file ', not with 'GGUF'");
-}
-
-TEST_CASE("reader: names a big-endian file", "[gguf][reader][kind]") {
-  Bytes file = test::every_type_file();
-  patch(file, 4, uint32_t{0x03000000});
-  CHECK(read_error(file) ==
-        "f.gguf: a big-endian GGUF file (version 3 with its bytes swapped): minfer reads little-endian ones");
-  std::memcpy(file.data(), "FUGG", 4);
-  check_contains(read_error(file), "a big-endian GGUF file");
-}
-
-TEST_CASE("reader: refuses versions but 2 and 3", "[gguf][reader][kind]") {
-  for (const uint32_t version : {0u, 1u, 4u, 77u}) {
-    Bytes file = test::every_type_file();
-    patch(file, 4, version);
-    CHECK(read_error(file) == "f.gguf: GGUF version " + std::to_string(version) + ", minfer reads 2 to 3");
-  }
-}
-
-TEST_CASE("reader: a truncated file says what it has and what it needs", "[gguf][reader][kind]") {
-  const Bytes file = test::every_type_file();
-  const Reader reader = Reader::from_bytes(file);
-  const Tensor& last = reader.tensors().back();
-  const auto needed = static_cast<size_t>(last.data.data() + last.data.size() - file.data());
-  CHECK(read_error(std::span(file).first(needed)) == "");
-  for (const size_t n : {needed - 1, needed - 100, needed - 200}) {
-    CHECK(read_error(std::span(file).first(n)) == "f.gguf: has " + std::to_string(n) + " bytes, needs " +
-                                                      std::to_string(needed) +
-                                                      " for its 4 tensors: incomplete download?");
-  }
-  CHECK(read_error(std::span(file).first(3)) ==
-        "f.gguf: has 3 bytes, needs at least 24 for the header: incomplete download?");
-  CHECK(
-      read_error(std::span(file).first(40)) ==
-      "f.gguf: header: 4 tensors of at least 33 bytes each, but the file has 24 bytes left of 40: incomplete "
-      "download, or damaged?");
-  Writer out;
-  out.add_string("some.key", "value");
-  const Bytes no_tensors = out.finish();
-  CHECK(read_error(std::span(no_tensors).first(40)) ==
-        "f.gguf: has 40 bytes, needs at least 44 for the value type of key 0 'some.key': incomplete "
-        "download, or "
-        "damaged?");
-}
-
-TEST_CASE("reader: names shards that were joined into one file", "[gguf][reader][kind]") {
-  Bytes joined;
-  for (const Bytes& shard : test::three_shards()) joined.insert(joined.end(), shard.begin(), shard.end());
-  check_contains(read_error(joined), "another GGUF file begins: shards joined into one?");
-
-  // Without tensors in the first, and without padding behind it.
-  Bytes bare = test::shard_file({.no = 0, .count = 2, .n_tensors = 1, .tensors = {}});
-  while (bare.back() == std::byte{0}) bare.pop_back();
-  bare.insert(bare.end(), 3, std::byte{0});  // what belongs to the last value
-  const Bytes second = test::shard_file({.no = 1, .count = 2, .n_tensors = 1, .tensors = {"a"}});
-  bare.insert(bare.end(), second.begin(), second.end());
-  check_contains(read_error(bare), "another GGUF file begins: shards joined into one?");
+  check_message(open_error(dir.path("file")), wanted);
 }
 
 TEST_CASE("reader: bytes behind the tensors that are no GGUF file do no harm", "[gguf][reader]") {
@@ -218,25 +113,6 @@ TEST_CASE("reader: bytes behind the tensors that are no GGUF file do no harm", "
   CHECK(read_error(file) == "");
 }
 
-TEST_CASE("reader: names an adapter", "[gguf][reader][kind]") {
-  check_contains(read_error(file_with([](Writer& out) { out.add_string("general.type", "adapter"); })),
-                 "f.gguf: an adapter (LoRA), not a model");
-  check_contains(read_error(file_with([](Writer& out) { out.add_string("adapter.type", "lora"); })),
-                 "f.gguf: an adapter (LoRA), not a model");
-}
-
-TEST_CASE("reader: names a projector", "[gguf][reader][kind]") {
-  for (const char* type : {"mmproj", "projector"}) {
-    check_contains(read_error(file_with([&](Writer& out) { out.add_string("general.type", type); })),
-                   "f.gguf: a multimodal projector, not a model");
-  }
-  check_contains(read_error(file_with([](Writer& out) { out.add_string("general.architecture", "clip"); })),
-                 "f.gguf: a multimodal projector, not a model");
-  check_contains(read_error(file_with([](Writer& out) { out.add_string("general.type", "imatrix"); })),
-                 "an importance matrix");
-  CHECK(read_error(file_with([](Writer& out) { out.add_string("general.type", "model"); })) == "");
-}
-
 TEST_CASE("reader: refuses counts beyond the file or the bounds", "[gguf][reader]") {
   const Bytes whole = test::every_type_file();
   for (const size_t at : {8, 16}) {
@@ -244,7 +120,7 @@ TEST_CASE("reader: refuses counts beyond the file or the bounds", "[gguf][reader
     for (const uint64_t n : {uint64_t{4000}, uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}}) {
       Bytes file = whole;
       patch(file, at, n);
-      check_contains(read_error(file), "f.gguf: header: " + std::to_string(n) + ' ' + what);
+      check_message(read_error(file), "f.gguf: header: " + std::to_string(n) + ' ' + what);
     }
   }
 }
@@ -254,19 +130,19 @@ TEST_CASE("reader: refuses strings longer than the file", "[gguf][reader]") {
   const size_t length = test::last_position(file, "value") - 8;
   for (const uint64_t n : {uint64_t{file.size()}, uint64_t{1} << 40, ~uint64_t{0}}) {
     patch(file, length, n);
-    check_contains(read_error(file), "for the value of key 0 'k': incomplete download, or damaged?");
+    check_message(read_error(file), "for the value of key 0 'k': incomplete download, or damaged?");
   }
 }
 
 TEST_CASE("reader: refuses empty and overlong keys and names", "[gguf][reader]") {
-  check_contains(read_error(file_with([](Writer& out) { out.add_u8("", 1); })), "key 0: empty key");
+  check_message(read_error(file_with([](Writer& out) { out.add_u8("", 1); })), "key 0: empty key");
   const std::string long_key(65536, 'k');
-  check_contains(read_error(file_with([&](Writer& out) { out.add_u8(long_key, 1); })),
-                 "key of 65536 bytes, at most 65535 are allowed");
+  check_message(read_error(file_with([&](Writer& out) { out.add_u8(long_key, 1); })),
+                "key of 65536 bytes, at most 65535 are allowed");
   CHECK(read_error(file_with([&](Writer& out) { out.add_u8(long_key.substr(1), 1); })) == "");
-  check_contains(read_error(file_with_tensor("", TensorType::kF32, {1}, 4)), "tensor 0: empty tensor name");
-  check_contains(read_error(file_with_tensor(std::string(1025, 'n'), TensorType::kF32, {1}, 4)),
-                 "tensor name of 1025 bytes, at most 1024");
+  check_message(read_error(file_with_tensor("", TensorType::kF32, {1}, 4)), "tensor 0: empty tensor name");
+  check_message(read_error(file_with_tensor(std::string(1025, 'n'), TensorType::kF32, {1}, 4)),
+                "tensor name of 1025 bytes, at most 1024");
   CHECK(read_error(file_with_tensor(std::string(1024, 'n'), TensorType::kF32, {1}, 4)) == "");
 }
 
@@ -286,10 +162,10 @@ TEST_CASE("reader: refuses value types that are none", "[gguf][reader]") {
   for (const uint32_t type : {13u, 255u, 0xffffffffu}) {
     const auto value_type = static_cast<ValueType>(type);
     const std::string number = std::to_string(type);
-    check_contains(read_error(file_with([&](Writer& out) { out.add_raw("k", value_type, Bytes(8)); })),
-                   "f.gguf: key 0 'k': value type " + number + " is no value type");
-    check_contains(read_error(file_with([&](Writer& out) { out.add_scalars("k", value_type, 1, Bytes(8)); })),
-                   "f.gguf: key 0 'k': array element type " + number + " is no value type");
+    check_message(read_error(file_with([&](Writer& out) { out.add_raw("k", value_type, Bytes(8)); })),
+                  "f.gguf: key 0 'k': value type " + number + " is no value type");
+    check_message(read_error(file_with([&](Writer& out) { out.add_scalars("k", value_type, 1, Bytes(8)); })),
+                  "f.gguf: key 0 'k': array element type " + number + " is no value type");
   }
 }
 
@@ -297,20 +173,20 @@ TEST_CASE("reader: refuses arrays longer than the file", "[gguf][reader]") {
   for (const ValueType type : {ValueType::kU8, ValueType::kU16, ValueType::kF32, ValueType::kU64,
                                ValueType::kString, ValueType::kArray}) {
     for (const uint64_t n : {uint64_t{1000}, uint64_t{1} << 61, uint64_t{1} << 63, ~uint64_t{0}}) {
-      check_contains(read_error(file_with([&](Writer& out) { out.add_scalars("k", type, n, Bytes(16)); })),
-                     "f.gguf: key 0 'k': " + std::to_string(n));
+      check_message(read_error(file_with([&](Writer& out) { out.add_scalars("k", type, n, Bytes(16)); })),
+                    "f.gguf: key 0 'k': " + std::to_string(n));
     }
   }
 }
 
 TEST_CASE("reader: refuses bools but 0 and 1", "[gguf][reader]") {
-  check_contains(
+  check_message(
       read_error(file_with([](Writer& out) { out.add_raw("k", ValueType::kBool, bytes_of("\xff")); })),
       "a bool is 255, wanted 0 or 1");
-  check_contains(read_error(file_with([](Writer& out) {
-                   out.add_scalars("k", ValueType::kBool, 3, bytes_of(std::string("\1\0\2", 3)));
-                 })),
-                 "a bool is 2, wanted 0 or 1");
+  check_message(read_error(file_with([](Writer& out) {
+                  out.add_scalars("k", ValueType::kBool, 3, bytes_of(std::string("\1\0\2", 3)));
+                })),
+                "a bool is 2, wanted 0 or 1");
 }
 
 // `depth` arrays, each the only element of the one around it; the innermost is empty.
@@ -332,8 +208,8 @@ TEST_CASE("reader: refuses arrays nested too deep", "[gguf][reader]") {
   };
   CHECK(error(1) == "");
   CHECK(error(kMaxArrayDepth) == "");
-  check_contains(error(kMaxArrayDepth + 1), "key 0 'k': arrays nested more than 4 deep");
-  check_contains(error(100000), "key 0 'k': arrays nested more than 4 deep");
+  check_message(error(kMaxArrayDepth + 1), "key 0 'k': arrays nested more than 4 deep");
+  check_message(error(100000), "key 0 'k': arrays nested more than 4 deep");
 }
 
 TEST_CASE("reader: refuses alignments that are none", "[gguf][reader]") {
@@ -342,48 +218,48 @@ TEST_CASE("reader: refuses alignments that are none", "[gguf][reader]") {
           "f.gguf: general.alignment is " + std::to_string(alignment) +
               ", wanted a power of two up to 1048576");
   }
-  check_contains(
+  check_message(
       read_error(file_with([](Writer& out) { out.add_u64("general.alignment", uint64_t{1} << 40); })),
       "general.alignment is 1099511627776");
-  check_contains(read_error(file_with([](Writer& out) { out.add_string("general.alignment", "32"); })),
-                 "key 'general.alignment': holds string, wanted an integer");
+  check_message(read_error(file_with([](Writer& out) { out.add_string("general.alignment", "32"); })),
+                "key 'general.alignment': holds string, wanted an integer");
 }
 
 TEST_CASE("reader: refuses numbers of dimensions but 1 to 4", "[gguf][reader]") {
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {}, 4)),
-                 "tensor 0 'w': 0 dimensions, wanted 1 to 4");
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {1, 1, 1, 1, 1}, 4)),
-                 "5 dimensions, wanted 1 to 4");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {}, 4)),
+                "tensor 0 'w': 0 dimensions, wanted 1 to 4");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {1, 1, 1, 1, 1}, 4)),
+                "5 dimensions, wanted 1 to 4");
   Bytes file = file_with_tensor("w", TensorType::kF32, {1}, 4);
   patch(file, test::last_position(file, "w") + 1, uint32_t{0xffffffff});
-  check_contains(read_error(file), "4294967295 dimensions, wanted 1 to 4");
+  check_message(read_error(file), "4294967295 dimensions, wanted 1 to 4");
 }
 
 TEST_CASE("reader: refuses dimensions of 0", "[gguf][reader]") {
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {0}, 0)),
-                 "tensor 0 'w': dimension 0 is 0");
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {4, 0, 2}, 0)), "dimension 1 is 0");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {0}, 0)),
+                "tensor 0 'w': dimension 0 is 0");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {4, 0, 2}, 0)), "dimension 1 is 0");
 }
 
 TEST_CASE("reader: refuses sizes that overflow", "[gguf][reader]") {
   constexpr uint64_t kBig = uint64_t{1} << 32;
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig}, 32)),
-                 "tensor 0 'w': the product of its dimensions overflows");
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {1, 1, ~uint64_t{0}, 2}, 32)),
-                 "the product of its dimensions overflows");
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig / 2}, 32)),
-                 "its size in bytes overflows");
-  check_contains(read_error(file_with_tensor("w", TensorType::kQ6_K, {kBig, kBig / 2}, 32)),
-                 "are past any file");
-  check_contains(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig / 64}, 32)),
-                 "incomplete download?");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig}, 32)),
+                "tensor 0 'w': the product of its dimensions overflows");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {1, 1, ~uint64_t{0}, 2}, 32)),
+                "the product of its dimensions overflows");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig / 2}, 32)),
+                "its size in bytes overflows");
+  check_message(read_error(file_with_tensor("w", TensorType::kQ6_K, {kBig, kBig / 2}, 32)),
+                "are past any file");
+  check_message(read_error(file_with_tensor("w", TensorType::kF32, {kBig, kBig / 64}, 32)),
+                "incomplete download?");
 }
 
 TEST_CASE("reader: refuses rows that are not whole blocks", "[gguf][reader]") {
-  check_contains(read_error(file_with_tensor("w", TensorType::kQ4_0, {31, 32}, 558)),
-                 "tensor 0 'w': rows of 31 values are not whole blocks of q4_0 (32 values)");
-  check_contains(read_error(file_with_tensor("w", TensorType::kQ4_K, {128, 2}, 144)),
-                 "not whole blocks of q4_K");
+  check_message(read_error(file_with_tensor("w", TensorType::kQ4_0, {31, 32}, 558)),
+                "tensor 0 'w': rows of 31 values are not whole blocks of q4_0 (32 values)");
+  check_message(read_error(file_with_tensor("w", TensorType::kQ4_K, {128, 2}, 144)),
+                "not whole blocks of q4_K");
 }
 
 TEST_CASE("reader: refuses unknown tensor types by name and number", "[gguf][reader]") {
@@ -412,15 +288,15 @@ Bytes second_at(uint64_t offset) {
 
 TEST_CASE("reader: refuses offsets that are misaligned or past the file", "[gguf][reader]") {
   CHECK(read_error(second_at(32)) == "");
-  check_contains(read_error(second_at(33)), "tensor 1 't': offset 33 is no multiple of the alignment, 32");
-  check_contains(read_error(second_at(64)), "for its 2 tensors: incomplete download?");
-  check_contains(read_error(second_at(uint64_t{1} << 40)), "incomplete download?");
-  check_contains(read_error(second_at(~uint64_t{31})), "are past any file");
+  check_message(read_error(second_at(33)), "tensor 1 't': offset 33 is no multiple of the alignment, 32");
+  check_message(read_error(second_at(64)), "for its 2 tensors: incomplete download?");
+  check_message(read_error(second_at(uint64_t{1} << 40)), "incomplete download?");
+  check_message(read_error(second_at(~uint64_t{31})), "are past any file");
 }
 
 TEST_CASE("reader: refuses tensors that overlap", "[gguf][reader]") {
   CHECK(read_error(second_at(0)).starts_with("f.gguf: tensors "));
-  check_contains(read_error(second_at(0)), "(from 0) overlap");
+  check_message(read_error(second_at(0)), "(from 0) overlap");
 }
 
 TEST_CASE("reader: tensors may stand in any order and leave gaps", "[gguf][reader]") {
