@@ -38,7 +38,7 @@ int choose_threads(int n) {
 int32_t choose_vocab(int32_t n_used, const HParams& h, const gguf::Reader& file) {
   if (n_used < 0 || n_used > h.n_vocab) {
     throw Error(ExitCode::kModelFile, fmt::format("{}: the tokenizer has {} tokens, but the head has {} rows",
-                                                  file.name(), n_used, h.n_vocab));
+                                                  gguf::printable(file.name()), n_used, h.n_vocab));
   }
   return n_used ? n_used : h.n_vocab;
 }

@@ -1,7 +1,10 @@
 #include "core/hparams.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/tiny_model.h"
 
 namespace minfer {
@@ -222,6 +225,24 @@ TEST_CASE("hparams: attention that looks ahead is refused", "[hparams]") {
   };
   CHECK(contains(refusal(causal(false)), "causal"));
   CHECK(refusal(causal(true)).empty());
+}
+
+TEST_CASE("hparams: a sliding window that would matter is one warning", "[hparams]") {
+  const auto warning = [](uint32_t window) {
+    const test::LogCapture log;
+    CHECK(refusal(with_u32("llama.attention.sliding_window", window)).empty());
+    return log.text();
+  };
+  CHECK(contains(warning(128), "llama.attention.sliding_window = 128 is not followed"));
+  CHECK(warning(0).empty());
+  CHECK(warning(256).empty());
+}
+
+TEST_CASE("hparams: text out of the file cannot break the message's line", "[hparams]") {
+  TinyModel model;
+  model.without_keys = {"general.architecture"};
+  model.add_keys = [](Writer& out) { out.add_string("general.architecture", "lla\nma\x1b[2J"); };
+  CHECK(contains(refusal(model), "lla"));  // refusal() checks for the line
 }
 
 TEST_CASE("hparams: a file without tensors is refused", "[hparams]") {
