@@ -70,19 +70,12 @@ BpeTokenizer::BpeTokenizer(const gguf::Metadata& metadata, Vocab vocab,
       name_(pretokenizer.name),
       ignore_merges_(pretokenizer.ignore_merges),
       pretokenize_(pretokenizer.name) {
-  int n_missing = 0;
   std::string spelled;
   for (size_t byte = 0; byte < 256; ++byte) {
     spelled.clear();
     append_spelled(static_cast<uint8_t>(byte), spelled);
     byte_ids_[byte] = this->vocab().find(spelled);
-    if (byte_ids_[byte] != kNoToken) continue;
-    byte_ids_[byte] = n_vocab() + static_cast<TokenId>(byte);
-    ++n_missing;
-  }
-  if (n_missing > 0) {
-    spdlog::debug("{} of the 256 bytes have no token of their own: text that holds them {}", n_missing,
-                  this->vocab().unknown() == kNoToken ? "loses them" : "gets the unknown token");
+    if (byte_ids_[byte] == kNoToken) byte_ids_[byte] = n_vocab() + static_cast<TokenId>(byte);
   }
   read_merges(metadata);
 }
@@ -134,9 +127,14 @@ TokenId BpeTokenizer::find_whole(std::string_view piece, std::string& spelled) c
 }
 
 void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
+  size_t n_lost = 0;
   const auto emit = [&](TokenId id) {
     if (id >= n_vocab()) id = vocab().unknown();
-    if (id != kNoToken) ids.push_back(id);
+    if (id != kNoToken) {
+      ids.push_back(id);
+    } else {
+      ++n_lost;
+    }
   };
   Merger merger;
   std::string spelled;
@@ -155,6 +153,8 @@ void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids)
     merger.run([&](const Symbol& left, const Symbol& right) { return merges_.find(left.id, right.id); });
     merger.for_each([&](const Symbol& symbol) { emit(symbol.id); });
   }
+  if (n_lost > 0)
+    spdlog::warn("{} bytes of the text have no token in the model's vocabulary: left out", n_lost);
 }
 
 std::string BpeTokenizer::normal_bytes(std::string_view text) const {

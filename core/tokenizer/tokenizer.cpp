@@ -23,8 +23,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const gguf::Metadata& metadata, const 
     return make_sentencepiece_tokenizer(metadata);
   }
   throw Error(ExitCode::kModelFile,
-              std::string(kModelKey) + " '" + std::string(*model) +
-                  "' is not supported; supported are 'gpt2' (byte-level BPE) and 'llama' "
+              std::string(kModelKey) + " " + gguf::quoted(*model) +
+                  " is not supported; supported are 'gpt2' (byte-level BPE) and 'llama' "
                   "(SentencePiece BPE)");
 }
 

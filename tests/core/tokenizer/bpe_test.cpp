@@ -100,6 +100,9 @@ TEST_CASE("bpe: a byte that the vocabulary lacks can merge; alone it is the unkn
     file.add_u32("tokenizer.ggml.unknown_token_id", static_cast<uint32_t>(unknown));
   };
   CHECK(TinyTokenizer(vocab)->encode("aabb") == Ids{a, ab, unknown});
+  // An end token is no unknown token, whatever the file says.
+  vocab.types[static_cast<size_t>(unknown)] = static_cast<int32_t>(TokenType::kControl);
+  CHECK(TinyTokenizer(vocab)->encode("aabb") == Ids{a, ab});
 }
 
 TEST_CASE("bpe: an unknown pre-tokenizer is an error that lists the known ones and the way out",
