@@ -90,7 +90,7 @@ TEST_CASE("hparams: another architecture is refused with the supported ones", "[
     TinyModel model;
     model.arch = arch;
     const std::string message = refusal(model);
-    CHECK(contains(message, "'" + std::string(arch) + "'"));
+    CHECK(contains(message, gguf::quoted(arch)));
     CHECK(contains(message, "llama, qwen2, qwen3"));
   }
   TinyModel model;
@@ -192,7 +192,7 @@ TEST_CASE("hparams: rope scaling", "[hparams]") {
   CHECK(read(with_f32("llama.rope.scale_linear", 2)).rope_scale == 2.0f);
   for (const char* type : {"longrope", "su", "dynamic", "YARN"}) {
     const std::string message = refusal(scaled(type, 4));
-    CHECK(contains(message, "'" + std::string(type) + "'"));
+    CHECK(contains(message, gguf::quoted(type)));
     CHECK(contains(message, "none, linear, yarn"));
   }
 
