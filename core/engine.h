@@ -19,8 +19,8 @@ class Engine {
   // Bytes of KV cache that a sequence of n tokens takes.
   virtual uint64_t kv_bytes(int32_t n_tokens) const = 0;
 
-  // A new sequence of length 0 with room for n_tokens. Throws Error(kDevice), needed and available printed, where
-  // there is no room; nothing changes then.
+  // A new sequence of length 0 with room for n_tokens. Throws Error(kDevice), needed and available printed,
+  // where there is no room; nothing changes then.
   virtual SeqId kv_reserve(int32_t n_tokens) = 0;
   // The first n tokens of src become dst's whole content. n <= length of src and <= room of dst.
   virtual void kv_copy(SeqId src, SeqId dst, int32_t n) = 0;
@@ -29,9 +29,11 @@ class Engine {
   virtual void kv_free(SeqId seq) = 0;
   virtual int32_t kv_length(SeqId seq) const = 0;
 
-  // Runs every row through the model, appends its K and V, and answers the rows that want something, in batch order.
-  // The span is valid until the next call. A row's result does not depend on how a prompt is cut into batches.
-  // Throws Error(kRuntime) where the batch breaks its contract (token, position, room), before anything changes.
+  // Runs every row through the model, appends its K and V, and answers the rows that want something, in batch
+  // order. The span is valid until the next call. A row's result does not depend on how a prompt is cut into
+  // batches. Throws Error(kRuntime) where the batch breaks its contract (token, position, room), and
+  // Error(kInterrupted) on Ctrl-C; every sequence then has the length that it had before the rows under way
+  // (an engine runs a large batch in groups of rows).
   virtual std::span<const RowResult> forward(const Batch& batch) = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/error.h"
 #include "core/process.h"
 #include "core/reference/kv_cache.h"
@@ -158,6 +159,7 @@ void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
   embed(rows);
   bad_layer_.assign(rows.size(), -1);
   for (int32_t l = 0; l < hparams_.n_layer; ++l) {
+    throw_if_interrupted();  // no sequence has grown yet
     layer(l, rows);
     for (size_t t = 0; t < rows.size(); ++t) {
       if (rows[t].want != Want::kNothing && bad_layer_[t] < 0 &&
