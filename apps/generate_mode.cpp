@@ -37,6 +37,7 @@ ExitCode run_generate(const Options& options) {
       options.prompt == "-" ? seconds_since_start() : 0;  // waiting for a pipe is no loading
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
+  file.prefetch();
   const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
   const HParams hparams = HParams::read(file);
   if (options.n_ctx > hparams.n_ctx_train) {

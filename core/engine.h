@@ -19,9 +19,6 @@ class Engine {
   // Bytes of KV cache that a sequence of n tokens takes.
   virtual uint64_t kv_bytes(int32_t n_tokens) const = 0;
 
-  // Rows that go through the layers together: a longer batch is cut into so many at a time.
-  virtual int32_t max_rows() const { return 512; }
-
   // A new sequence of length 0 with room for n_tokens. Throws Error(kDevice), needed and available printed,
   // where there is no room; nothing changes then.
   virtual SeqId kv_reserve(int32_t n_tokens) = 0;
@@ -34,8 +31,9 @@ class Engine {
 
   // Runs every row through the model, appends its K and V, and answers the rows that want something, in batch
   // order. The span is valid until the next call. A row's result does not depend on how a prompt is cut into
-  // batches. Throws Error(kRuntime) where the batch breaks its contract (token, position, room), before
-  // anything changes.
+  // batches. Throws Error(kRuntime) where the batch breaks its contract (token, position, room), and
+  // Error(kInterrupted) on Ctrl-C; every sequence then has the length that it had before the rows under way
+  // (an engine runs a large batch in groups of rows).
   virtual std::span<const RowResult> forward(const Batch& batch) = 0;
 };
 

@@ -32,24 +32,60 @@ Budget budget(const HParams& hparams, int32_t n_prompt, const GenerateOptions& o
   return {options.n_predict, false};
 }
 
-// The choice behind the last prompt token; nothing where Ctrl-C came first: between two batches it is looked
-// for.
-const RowResult* prefill(Engine& engine, SeqId seq, std::span<const TokenId> prompt) {
-  const RowResult* last = nullptr;
-  const auto chunk = static_cast<size_t>(engine.max_rows());
-  for (size_t start = 0; start < prompt.size(); start += chunk) {
-    if (interrupted()) return nullptr;
-    Batch batch;
-    const size_t end = std::min(start + chunk, prompt.size());
-    for (size_t t = start; t < end; ++t) {
-      batch.add(seq, static_cast<int32_t>(t), prompt[t],
-                t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
-    }
-    const auto results = engine.forward(batch);
-    if (!results.empty()) last = &results.back();
+// The choice behind the last prompt token.
+const RowResult& prefill(Engine& engine, SeqId seq, std::span<const TokenId> prompt) {
+  Batch batch;
+  for (size_t t = 0; t < prompt.size(); ++t) {
+    batch.add(seq, static_cast<int32_t>(t), prompt[t],
+              t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
   }
-  return last;
+  return engine.forward(batch).back();
 }
+
+class Run {
+ public:
+  Run(Engine& engine, const Tokenizer& tokenizer, const GenerateOptions& options, const TextSink& sink)
+      : engine_(engine), tokenizer_(tokenizer), options_(options), sink_(sink) {}
+
+  void go(std::span<const TokenId> prompt, const Budget& allowed, Generation& out) {
+    const Sequence seq(engine_, out.n_prompt + allowed.n_predict);
+    const Stopwatch prefill_clock;
+    const RowResult* result = &prefill(engine_, seq.id(), prompt);
+    out.prefill_seconds = prefill_clock.seconds();
+    const Stopwatch decode_clock;
+    for (int32_t step = 0; step < allowed.n_predict; ++step) {
+      throw_if_interrupted();
+      check_finite(*result, engine_, step);
+      const TokenId id = result->argmax;
+      out.ids.push_back(id);
+      out.decode_seconds = decode_clock.seconds();
+      if (!options_.ignore_eos && tokenizer_.is_eog(id)) {
+        out.reason = FinishReason::kStop;
+        return;
+      }
+      write(text_.push(tokenizer_.token_bytes(id)));
+      if (step + 1 < allowed.n_predict) {
+        Batch batch;
+        batch.add(seq.id(), out.n_prompt + step, id, Want::kArgmax);
+        result = &engine_.forward(batch).back();
+      }
+    }
+    out.reason = allowed.limited_by_context ? FinishReason::kContextFull : FinishReason::kLength;
+  }
+
+  void finish() { write(text_.finish()); }
+
+ private:
+  void write(const std::string& text) const {
+    if (!text.empty()) sink_(text);
+  }
+
+  Engine& engine_;
+  const Tokenizer& tokenizer_;
+  const GenerateOptions& options_;
+  const TextSink& sink_;
+  Utf8Stream text_;
+};
 
 }  // namespace
 
@@ -76,39 +112,15 @@ Generation generate(Engine& engine, const Tokenizer& tokenizer, std::span<const 
   if (prompt.empty()) throw Error(ExitCode::kUsage, "the prompt is empty");
   Generation out;
   out.n_prompt = static_cast<int32_t>(prompt.size());
-  const Budget allowed = budget(engine.hparams(), out.n_prompt, options);
-  const Sequence seq(engine, out.n_prompt + allowed.n_predict);
-
-  Stopwatch prefill_clock;
-  const RowResult* result = prefill(engine, seq.id(), prompt);
-  out.prefill_seconds = prefill_clock.seconds();
-  Stopwatch decode_clock;
-  Utf8Stream text;
-  for (int32_t step = 0;; ++step) {
-    if (interrupted() || result == nullptr) {
-      out.reason = FinishReason::kInterrupted;
-      return out;  // an incomplete character is dropped: what was printed ends with a whole one
-    }
-    if (step == allowed.n_predict) {
-      out.reason = allowed.limited_by_context ? FinishReason::kContextFull : FinishReason::kLength;
-      break;
-    }
-    check_finite(*result, engine, step);
-    const TokenId id = result->argmax;
-    out.ids.push_back(id);
-    out.decode_seconds = decode_clock.seconds();
-    if (!options.ignore_eos && tokenizer.is_eog(id)) {
-      out.reason = FinishReason::kStop;
-      break;
-    }
-    if (const std::string ready = text.push(tokenizer.token_bytes(id)); !ready.empty()) sink(ready);
-    if (step + 1 < allowed.n_predict) {
-      Batch batch;
-      batch.add(seq.id(), out.n_prompt + step, id, Want::kArgmax);
-      result = &engine.forward(batch).back();
-    }
+  Run run(engine, tokenizer, options, sink);
+  try {
+    run.go(prompt, budget(engine, out.n_prompt, options), out);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kInterrupted) throw;
+    out.reason = FinishReason::kInterrupted;
+    return out;  // an incomplete character is dropped: what was printed ends with a whole one
   }
-  if (const std::string rest = text.finish(); !rest.empty()) sink(rest);
+  run.finish();
   return out;
 }
 

@@ -42,7 +42,8 @@ class KeyReader {
   std::string full(std::string_view key) const { return fmt::format("{}.{}", arch_, key); }
 
   [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
-    throw Error(ExitCode::kModelFile, fmt::format("{}: key {}: {}", file_.name(), full(key), what));
+    throw Error(ExitCode::kModelFile,
+                fmt::format("{}: key {}: {}", gguf::printable(file_.name()), full(key), what));
   }
 
   // One value, or an array that repeats one value (a layer each): per-layer sizes are not supported.
@@ -103,8 +104,8 @@ const Architecture& find_architecture(const gguf::Reader& file, std::string_view
   std::string known;
   for (const Architecture& a : kArchitectures)
     known += fmt::format("{}{}", known.empty() ? "" : ", ", a.name);
-  throw Error(ExitCode::kModelFile, fmt::format("{}: architecture '{}' is not supported; supported are {}",
-                                                file.name(), name, known));
+  throw Error(ExitCode::kModelFile, fmt::format("{}: architecture {} is not supported; supported are {}",
+                                                gguf::printable(file.name()), gguf::quoted(name), known));
 }
 
 void read_heads(const KeyReader& keys, HParams& h) {
@@ -149,7 +150,7 @@ void read_rope_scaling(const gguf::Reader& file, const KeyReader& keys, HParams&
     h.rope_scaling = factor && *factor != 0 && *factor != 1 ? RopeScaling::kLinear : RopeScaling::kNone;
   } else if (type != "none") {
     keys.refuse("rope.scaling.type",
-                fmt::format("'{}' is not supported; supported are none, linear, yarn", type));
+                fmt::format("{} is not supported; supported are none, linear, yarn", gguf::quoted(type)));
   }
   // Both spellings of the attention factor multiply each other; this one counts whatever the scaling is.
   h.yarn_attn_factor = keys.real("rope.scaling.attn_factor", 1e-3, 1e3, 1.0f);
@@ -195,7 +196,7 @@ void refuse_variants(const gguf::Reader& file, const KeyReader& keys, const HPar
   if (n > 0 && n < static_cast<uint64_t>(h.n_ctx_train)) {
     warn_once(
         fmt::format("{}: {} = {} is not followed: attention is full, and past {} tokens the model may differ",
-                    file.name(), window->key, n, n));
+                    gguf::printable(file.name()), window->key, n, n));
   }
 }
 
@@ -203,15 +204,15 @@ int32_t count_vocab(const gguf::Reader& file) {
   const gguf::Tensor* embd = file.find("token_embd.weight");
   if (!embd) {
     throw Error(ExitCode::kModelFile,
-                fmt::format("{}: tensor token_embd.weight is missing (the file has {} tensors)", file.name(),
-                            file.tensors().size()));
+                fmt::format("{}: tensor token_embd.weight is missing (the file has {} tensors)",
+                            gguf::printable(file.name()), file.tensors().size()));
   }
   const uint64_t n = embd->dims[1];
   if (embd->n_dims != 2 || n < 1 || n > static_cast<uint64_t>(kMaxVocab)) {
     throw Error(
         ExitCode::kModelFile,
         fmt::format("{}: tensor token_embd.weight has {} dimensions and {} rows; 2 and 1..{} are supported",
-                    file.name(), embd->n_dims, n, kMaxVocab));
+                    gguf::printable(file.name()), embd->n_dims, n, kMaxVocab));
   }
   return static_cast<int32_t>(n);
 }
@@ -220,7 +221,8 @@ HParams read_keys(const gguf::Reader& file) {
   HParams h;
   const auto arch = file.metadata().get_string("general.architecture");
   if (!arch)
-    throw Error(ExitCode::kModelFile, fmt::format("{}: key general.architecture is missing", file.name()));
+    throw Error(ExitCode::kModelFile,
+                fmt::format("{}: key general.architecture is missing", gguf::printable(file.name())));
   const Architecture& known = find_architecture(file, *arch);
   const KeyReader keys(file, std::string(*arch));
   h.arch = *arch;
@@ -248,7 +250,7 @@ HParams HParams::read(const gguf::Reader& file) {
   try {
     return read_keys(file);
   } catch (const gguf::Error& error) {
-    throw Error(ExitCode::kModelFile, fmt::format("{}: {}", file.name(), error.what()));
+    throw Error(ExitCode::kModelFile, error.what());  // names the file already
   }
 }
 

@@ -28,7 +28,8 @@ class TensorFinder {
 
   const gguf::Tensor* required(const std::string& name, int64_t n_rows, int64_t n_cols) {
     if (const gguf::Tensor* tensor = optional(name, n_rows, n_cols)) return tensor;
-    throw Error(ExitCode::kModelFile, fmt::format("{}: tensor {} is missing", file_.name(), name));
+    throw Error(ExitCode::kModelFile,
+                fmt::format("{}: tensor {} is missing", gguf::printable(file_.name()), name));
   }
 
   const gguf::Tensor* optional_vector(const std::string& name, int64_t n) { return optional(name, 1, n); }
@@ -40,11 +41,12 @@ class TensorFinder {
     std::string names;
     for (const gguf::Tensor& tensor : file_.tensors()) {
       if (used_.contains(tensor.name)) continue;
-      if (++n_unused <= kMaxNamed) names += fmt::format("{}{}", names.empty() ? "" : ", ", tensor.name);
+      if (++n_unused <= kMaxNamed)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", gguf::quoted(tensor.name));
     }
     if (n_unused == 0) return;
-    warn_once(fmt::format("{}: {} tensors that no part of the model uses are ignored: {}{}", file_.name(),
-                          n_unused, names, n_unused > kMaxNamed ? ", ..." : ""));
+    warn_once(fmt::format("{}: {} tensors that no part of the model uses are ignored: {}{}",
+                          gguf::printable(file_.name()), n_unused, names, n_unused > kMaxNamed ? ", ..." : ""));
   }
 
  private:
@@ -56,8 +58,8 @@ class TensorFinder {
     std::string has;
     for (uint32_t i = 0; i < t.n_dims; ++i) has += fmt::format("{}{}", i ? ", " : "", t.dims[i]);
     const std::string needs = n_rows == 1 ? fmt::format("{}", n_cols) : fmt::format("{}, {}", n_cols, n_rows);
-    throw Error(ExitCode::kModelFile,
-                fmt::format("{}: tensor {} has shape [{}], needs [{}]", file_.name(), t.name, has, needs));
+    throw Error(ExitCode::kModelFile, fmt::format("{}: tensor {} has shape [{}], needs [{}]",
+                                                  gguf::printable(file_.name()), t.name, has, needs));
   }
 
   void check_type(const gguf::Tensor& t) const {
@@ -65,7 +67,7 @@ class TensorFinder {
     if (info && info->supported) return;
     const std::string type = info ? info->name : fmt::format("number {}", static_cast<uint32_t>(t.type));
     throw Error(ExitCode::kModelFile, fmt::format("{}: tensor {} has type {}, which minfer does not decode",
-                                                  file_.name(), t.name, type));
+                                                  gguf::printable(file_.name()), t.name, type));
   }
 
   const gguf::Reader& file_;

@@ -20,7 +20,10 @@ std::string printable(std::string_view text) {
 
 std::string quoted(std::string_view text) {
   constexpr size_t kMaxShown = 96;
-  return "'" + printable(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "...'" : "'");
+  std::string out = printable(text.substr(0, kMaxShown));
+  out.insert(out.begin(), '\'');
+  out.append(text.size() > kMaxShown ? "...'" : "'");
+  return out;
 }
 
 }  // namespace minfer::gguf

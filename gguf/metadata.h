@@ -93,6 +93,8 @@ class Metadata {
   std::optional<double> get_f64(std::string_view key) const;    // f32, f64 or any integer
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string_view> get_string(std::string_view key) const;
+  // Give the result a name before looping over it: in C++20, `for (... : *get_strings(key))` outlives the
+  // optional.
   std::optional<StringArray> get_strings(std::string_view key) const;
   // Arrays of any integer (or, for f32, also any float) type, converted. Throws where a value does not fit,
   // and where more than 2^18 elements of fewer than 4 bytes would have to be widened: the copy may not

@@ -25,7 +25,9 @@ struct Split;
 class Reader {
  public:
   // Maps `path`; where it is the first of a split model, finds and maps the rest. Throws Error, one line that
-  // names the file, for anything that is not a whole, well-formed GGUF model.
+  // names the file, for anything that is not a whole, well-formed GGUF model. Bytes behind the last tensor do
+  // no harm unless they are another GGUF file; tensor types that minfer cannot decode are left for whoever
+  // loads the tensor to refuse.
   static Reader open(const std::filesystem::path& path);
   // The same from memory, which must outlive the Reader. `name` stands for the file in messages. Several
   // parts are the shards of one split model, in order.

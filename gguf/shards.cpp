@@ -18,7 +18,11 @@ std::string five_digits(uint64_t n) {
 
 // "-00001-of-00003.gguf", n from 1.
 std::string suffix(uint64_t n, uint64_t count) {
-  return "-" + five_digits(n) + "-of-" + five_digits(count) + ".gguf";
+  std::string text(1, '-');
+  text += five_digits(n);
+  text += "-of-";
+  text += five_digits(count);
+  return text += ".gguf";
 }
 
 std::string shard_of(uint64_t no, uint64_t count) {

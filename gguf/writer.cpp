@@ -8,8 +8,9 @@ namespace minfer::gguf {
 namespace {
 
 void put_bytes(std::vector<std::byte>& out, const void* bytes, size_t n) {
-  const auto* first = static_cast<const std::byte*>(bytes);
-  out.insert(out.end(), first, first + n);
+  const size_t at = out.size();
+  out.resize(at + n);
+  if (n > 0) std::memcpy(out.data() + at, bytes, n);
 }
 
 template <typename T>

@@ -22,4 +22,4 @@ if [ $own_model = no ]; then
   set -- -m "$model_file" "$@"
   [ $# -gt 2 ] || set -- "$@" -p "The capital of France is" -n 64
 fi
-exec "$minfer_root/build/default/apps/minfer-cli" "$@"
+"$minfer_root/build/default/apps/minfer-cli" "$@"

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/error.h"
 #include "core/layer_probe.h"
 #include "core/process.h"
@@ -39,7 +40,7 @@ int choose_threads(int n) {
 int32_t choose_vocab(int32_t n_used, const HParams& h, const gguf::Reader& file) {
   if (n_used < 0 || n_used > h.n_vocab) {
     throw Error(ExitCode::kModelFile, fmt::format("{}: the tokenizer has {} tokens, but the head has {} rows",
-                                                  file.name(), n_used, h.n_vocab));
+                                                  gguf::printable(file.name()), n_used, h.n_vocab));
   }
   return n_used ? n_used : h.n_vocab;
 }
@@ -170,6 +171,7 @@ void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
   embed(rows);
   bad_layer_.assign(rows.size(), -1);
   for (int32_t l = 0; l < hparams_.n_layer; ++l) {
+    throw_if_interrupted();  // no sequence has grown yet
     layer(l, rows);
     for (size_t t = 0; t < rows.size(); ++t) {
       if (rows[t].want != Want::kNothing && bad_layer_[t] < 0 &&

@@ -51,8 +51,9 @@ ModelWeights ModelWeights::load(const gguf::Reader& file, const HParams& h) {
   w.rope_factors = decode_vector(t.rope_freqs);
   for (const float factor : w.rope_factors) {
     if (!(factor > 0) || !std::isfinite(factor)) {
-      throw Error(ExitCode::kModelFile, fmt::format("{}: tensor {} holds {}, needs positive numbers",
-                                                    file.name(), t.rope_freqs->name, factor));
+      throw Error(ExitCode::kModelFile,
+                  fmt::format("{}: tensor {} holds {}, needs positive numbers", gguf::printable(file.name()),
+                              t.rope_freqs->name, factor));
     }
   }
   return w;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/tokenizer/byte_alphabet.h"
 #include "core/tokenizer/hash.h"
+#include "gguf/error.h"
 
 namespace minfer {
 namespace {
@@ -24,8 +25,8 @@ const PretokenizerTraits& choose_pretokenizer(const gguf::Metadata& metadata,
                                               const std::string& override_name) {
   if (!override_name.empty()) {
     if (const auto* const traits = find_pretokenizer(override_name)) return *traits;
-    throw Error(ExitCode::kUsage,
-                "--pretokenizer " + override_name + " is not known; known are " + known_pretokenizers());
+    throw Error(ExitCode::kUsage, "--pretokenizer " + gguf::quoted(override_name) +
+                                      " is not known; known are " + known_pretokenizers());
   }
   const auto name = metadata.get_string(kPreKey);
   if (!name || name->empty()) {
@@ -36,8 +37,8 @@ const PretokenizerTraits& choose_pretokenizer(const gguf::Metadata& metadata,
     return *find_pretokenizer("default");
   }
   if (const auto* const traits = find_pretokenizer(*name)) return *traits;
-  throw Error(ExitCode::kModelFile, std::string(kPreKey) + " '" + std::string(*name) +
-                                        "' is not known; known are " + known_pretokenizers() +
+  throw Error(ExitCode::kModelFile, std::string(kPreKey) + " " + gguf::quoted(*name) +
+                                        " is not known; known are " + known_pretokenizers() +
                                         "; --pretokenizer NAME chooses one in its place");
 }
 
@@ -69,19 +70,12 @@ BpeTokenizer::BpeTokenizer(const gguf::Metadata& metadata, Vocab vocab,
       name_(pretokenizer.name),
       ignore_merges_(pretokenizer.ignore_merges),
       pretokenize_(pretokenizer.name) {
-  int n_missing = 0;
   std::string spelled;
   for (size_t byte = 0; byte < 256; ++byte) {
     spelled.clear();
     append_spelled(static_cast<uint8_t>(byte), spelled);
     byte_ids_[byte] = this->vocab().find(spelled);
-    if (byte_ids_[byte] != kNoToken) continue;
-    byte_ids_[byte] = n_vocab() + static_cast<TokenId>(byte);
-    ++n_missing;
-  }
-  if (n_missing > 0) {
-    spdlog::debug("{} of the 256 bytes have no token of their own: text that holds them {}", n_missing,
-                  this->vocab().unknown() == kNoToken ? "loses them" : "gets the unknown token");
+    if (byte_ids_[byte] == kNoToken) byte_ids_[byte] = n_vocab() + static_cast<TokenId>(byte);
   }
   read_merges(metadata);
 }
@@ -106,9 +100,8 @@ void BpeTokenizer::read_merges(const gguf::Metadata& metadata) {
   for (const std::string_view merge : *merges) {
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == merge.size()) {
-      throw Error(ExitCode::kModelFile, std::string(kMergesKey) + "[" + std::to_string(rank) + "] '" +
-                                            std::string(merge.substr(0, 64)) +
-                                            "' is not two symbols and a space between");
+      throw Error(ExitCode::kModelFile, std::string(kMergesKey) + "[" + std::to_string(rank) + "] " +
+                                            gguf::quoted(merge) + " is not two symbols with a space between");
     }
     const TokenId left = find_symbol(merge.substr(0, space));
     const TokenId right = find_symbol(merge.substr(space + 1));
@@ -134,9 +127,14 @@ TokenId BpeTokenizer::find_whole(std::string_view piece, std::string& spelled) c
 }
 
 void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
+  size_t n_lost = 0;
   const auto emit = [&](TokenId id) {
     if (id >= n_vocab()) id = vocab().unknown();
-    if (id != kNoToken) ids.push_back(id);
+    if (id != kNoToken) {
+      ids.push_back(id);
+    } else {
+      ++n_lost;
+    }
   };
   Merger merger;
   std::string spelled;
@@ -155,6 +153,8 @@ void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids)
     merger.run([&](const Symbol& left, const Symbol& right) { return merges_.find(left.id, right.id); });
     merger.for_each([&](const Symbol& symbol) { emit(symbol.id); });
   }
+  if (n_lost > 0)
+    spdlog::warn("{} bytes of the text have no token in the model's vocabulary: left out", n_lost);
 }
 
 std::string BpeTokenizer::normal_bytes(std::string_view text) const {

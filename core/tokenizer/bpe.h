@@ -51,8 +51,8 @@ class BpeTokenizer final : public VocabTokenizer {
   std::string name_;
   bool ignore_merges_;
   Pretokenizer pretokenize_;
-  // A byte without a token of its own counts as n_vocab + byte: it can still merge, and where it does not it
-  // becomes the unknown token, or nothing where the file names none.
+  // A byte without a token of its own (some vocabularies lack control characters) counts as n_vocab + byte:
+  // it can still merge; where it does not it becomes the unknown token, or is left out, with a warning.
   std::array<TokenId, 256> byte_ids_{};
   MergeTable merges_;
 };

@@ -61,22 +61,13 @@ SentencePieceTokenizer::SentencePieceTokenizer(const gguf::Metadata& metadata, V
       at += size;
     }
   }
-  int n_missing = 0;
   for (size_t byte = 0; byte < 256; ++byte) {
     TokenId id = this->vocab().find_byte(static_cast<uint8_t>(byte));
     if (id == kNoToken) {
       const char raw = static_cast<char>(byte);
       id = find_piece({&raw, 1});
     }
-    if (id == kNoToken) {
-      id = this->vocab().unknown();
-      ++n_missing;
-    }
-    byte_ids_[byte] = id;
-  }
-  if (n_missing > 0) {
-    spdlog::debug("{} of the 256 bytes have no token: text that needs them {}", n_missing,
-                  this->vocab().unknown() == kNoToken ? "loses them" : "gets the unknown token");
+    byte_ids_[byte] = id != kNoToken ? id : this->vocab().unknown();
   }
 }
 
@@ -90,24 +81,27 @@ TokenId SentencePieceTokenizer::find_piece(std::string_view text) const {
 
 void SentencePieceTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
   const std::string escaped = escape_spaces(text, add_space_prefix_);
+  const std::string_view all = escaped;
   Merger merger;
+  size_t n_lost = 0;
   size_t begin = 0;
-  size_t previous = 0;
-  for (size_t at = first_size(escaped); at < escaped.size();) {
-    const size_t size = first_size(std::string_view(escaped).substr(at));
-    if (!pairs_.test(pair_bit(std::string_view(escaped).substr(previous, at - previous),
-                              std::string_view(escaped).substr(at, size)))) {
-      encode_stretch(escaped, begin, at, merger, ids);
+  for (size_t previous = 0, at = first_size(all); at < all.size();) {
+    const size_t size = first_size(all.substr(at));
+    if (!pairs_.test(pair_bit(all.substr(previous, at - previous), all.substr(at, size)))) {
+      n_lost += encode_stretch(all, begin, at, merger, ids);
       begin = at;
     }
     previous = at;
     at += size;
   }
-  encode_stretch(escaped, begin, escaped.size(), merger, ids);
+  n_lost += encode_stretch(all, begin, all.size(), merger, ids);
+  if (n_lost > 0)
+    spdlog::warn("{} bytes of the text have no token in the model's vocabulary: left out", n_lost);
 }
 
-void SentencePieceTokenizer::encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
-                                            std::vector<TokenId>& ids) const {
+size_t SentencePieceTokenizer::encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
+                                              std::vector<TokenId>& ids) const {
+  size_t n_lost = 0;
   merger.clear();
   for (size_t at = begin; at < end;) {
     const size_t size = first_size(text.substr(at));
@@ -125,9 +119,14 @@ void SentencePieceTokenizer::encode_stretch(std::string_view text, size_t begin,
     }
     for (const char byte : text.substr(symbol.begin, symbol.size)) {
       const TokenId id = byte_ids_[static_cast<uint8_t>(byte)];
-      if (id != kNoToken) ids.push_back(id);
+      if (id != kNoToken) {
+        ids.push_back(id);
+      } else {
+        ++n_lost;
+      }
     }
   });
+  return n_lost;
 }
 
 std::string SentencePieceTokenizer::normal_bytes(std::string_view text) const {

@@ -30,8 +30,9 @@ class SentencePieceTokenizer final : public VocabTokenizer {
   void encode_text(std::string_view text, std::vector<TokenId>& ids) const override;
   std::string normal_bytes(std::string_view text) const override;
   TokenId find_piece(std::string_view text) const;
-  void encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
-                      std::vector<TokenId>& ids) const;
+  // The ids of text[begin, end), where no merge crosses either end; how many bytes have none.
+  size_t encode_stretch(std::string_view text, size_t begin, size_t end, Merger& merger,
+                        std::vector<TokenId>& ids) const;
 
   bool add_space_prefix_;  // before every stretch of text: at the start and after a special token
   std::array<TokenId, 256> byte_ids_{};

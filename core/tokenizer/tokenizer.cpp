@@ -17,14 +17,14 @@ std::unique_ptr<Tokenizer> make_tokenizer(const gguf::Metadata& metadata, const 
   if (*model == "llama") {
     if (!options.pretokenizer.empty()) {
       throw Error(ExitCode::kUsage,
-                  "--pretokenizer " + options.pretokenizer +
+                  "--pretokenizer " + gguf::quoted(options.pretokenizer) +
                       ": the model's tokenizer is SentencePiece, which has no pre-tokenizer");
     }
     return make_sentencepiece_tokenizer(metadata);
   }
   throw Error(ExitCode::kModelFile,
-              std::string(kModelKey) + " '" + std::string(*model) +
-                  "' is not supported; supported are 'gpt2' (byte-level BPE) and 'llama' "
+              std::string(kModelKey) + " " + gguf::quoted(*model) +
+                  " is not supported; supported are 'gpt2' (byte-level BPE) and 'llama' "
                   "(SentencePiece BPE)");
 }
 

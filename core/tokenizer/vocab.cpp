@@ -137,6 +137,7 @@ Vocab::Vocab(const gguf::Metadata& metadata, const VocabDefaults& defaults) {
   add_bos_ = read_flag(metadata, ggml_key("add_bos_token"), defaults.add_bos, bos_);
   add_eos_ = read_flag(metadata, ggml_key("add_eos_token"), defaults.add_eos, eos_);
   find_end_of_generation(metadata);
+  if (unknown_ != kNoToken && type(unknown_) == TokenType::kControl) unknown_ = kNoToken;
 }
 
 void Vocab::read_tokens(const gguf::Metadata& metadata) {

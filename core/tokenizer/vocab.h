@@ -71,6 +71,7 @@ class Vocab {
 
   TokenId bos() const { return bos_; }
   TokenId eos() const { return eos_; }
+  // Never a control token: some files name an end token here, which must not come out of plain text.
   TokenId unknown() const { return unknown_; }
   bool add_bos() const { return add_bos_; }
   bool add_eos() const { return add_eos_; }

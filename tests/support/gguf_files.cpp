@@ -7,6 +7,7 @@
 
 #include "gguf/error.h"
 #include "gguf/reader.h"
+#include "tests/support/catch.h"
 
 namespace minfer::test {
 namespace {
@@ -100,6 +101,12 @@ std::string read_error(std::span<const std::byte> file) {
     return e.what();
   }
   return "";
+}
+
+void check_message(const std::string& message, const std::string& part) {
+  INFO(message << "\nwanted: " << part);
+  CHECK(message.find(part) != std::string::npos);
+  CHECK(message.find('\n') == std::string::npos);
 }
 
 Bytes every_type_file(uint32_t version, uint32_t alignment) {

@@ -20,6 +20,9 @@ std::string_view text_of(std::span<const std::byte> bytes);
 // is read from a block of exactly its size.
 std::string read_error(std::span<const std::byte> file);
 
+// Checks that `message` is one line and holds `part`.
+void check_message(const std::string& message, const std::string& part);
+
 // A valid file with every value type as a scalar and as an array, strings, nested arrays and four tensors
 // (f32 [4, 2], f16 [3], q4_0 [32, 2, 1, 2], q6_K [256]).
 Bytes every_type_file(uint32_t version = gguf::kMaxVersion, uint32_t alignment = gguf::kDefaultAlignment);

@@ -91,7 +91,7 @@ void Mutator::damage(std::vector<std::byte>& file, size_t n_header) {
 
 std::vector<std::byte> Mutator::mutate(std::span<const std::byte> original, size_t n_header) {
   std::vector<std::byte> file(original.begin(), original.end());
-  for (uint64_t n = 1 + below(4); n > 0; --n) damage(file, n_header);
+  for (uint64_t n = below(2) ? 1 : 1 + below(4); n > 0; --n) damage(file, n_header);
   return {file.begin(), file.end()};
 }
 

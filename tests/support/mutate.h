@@ -13,10 +13,10 @@ class Mutator {
  public:
   explicit Mutator(uint64_t seed) : random_(seed) {}
 
-  // A copy with 1 to 4 damages: flipped bits, set bytes, a u32 or u64 overwritten with an extreme value or
-  // with one near the file's own size, a chunk deleted, inserted or doubled. Three in four strike within the
-  // first `n_header` bytes. The block is exactly as long as its contents, so that AddressSanitizer sees a
-  // read past the end.
+  // A copy with one damage, or up to 4: flipped bits, set bytes, a u32 or u64 overwritten with an extreme
+  // value or with one near the file's own size, a chunk deleted, inserted or doubled. Three in four strike
+  // within the first `n_header` bytes. The block is exactly as long as its contents, so that AddressSanitizer
+  // sees a read past the end.
   std::vector<std::byte> mutate(std::span<const std::byte> original, size_t n_header);
 
  private:

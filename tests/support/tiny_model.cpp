@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <random>
+#include <span>
 
 #include "gguf/quantize.h"
 
@@ -130,7 +131,11 @@ class Builder {
   void write(TinyTensor t) {
     if (m_.edit_tensor) m_.edit_tensor(t);
     if (t.skip) return;
-    out_.add_tensor(t.name, t.type, t.dims, gguf::quantize(t.type, t.values.data(), t.values.size()));
+    if (t.type == TensorType::kF32) {  // as it is, finite or not
+      out_.add_tensor(t.name, t.type, t.dims, std::as_bytes(std::span(t.values)));
+    } else {
+      out_.add_tensor(t.name, t.type, t.dims, gguf::quantize(t.type, t.values.data(), t.values.size()));
+    }
   }
 
   const TinyModel& m_;
