@@ -1,10 +1,11 @@
-// The products of up to four pieces (16 rows x 64 columns, quant_tiles.h) of a warp with activations: types of
-// 32-value blocks. The scheme is tile_products.h's: weights are f16 subnormals and B's columns the groups of 32
-// of one sequence ("narrow"), or up to eight sequences ("wide"); piece p is the groups 2p and 2p + 1, whose sums
-// meet in running sum p. Unsigned weights leave an offset (8, 16, 128) to take off by the block's sum of x.
+// The products of up to four pieces (16 rows x 64 columns, quant_tiles.h) of a warp with activations: types
+// of 32-value blocks. The scheme is tile_products.h's: weights are f16 subnormals and B's columns the
+// groups of 32 of one sequence ("narrow"), or up to eight sequences ("wide"); piece p is the groups 2p and
+// 2p + 1, whose sums meet in running sum p. Unsigned weights leave an offset (8, 16, 128) to take off by
+// the block's sum of x.
 //
-// LOP3s for two weights: q4_0, q4_1 one and a quarter; q5_0 two and a half; q8_0 one (a byte permutation for
-// every other pair).
+// LOP3s for two weights: q4_0, q4_1 one and a quarter; q5_0 two and a half; q8_0 one (a byte permutation
+// for every other pair).
 #pragma once
 
 #include "cuda/device/tile_products.h"
@@ -99,7 +100,8 @@ struct BlockProducts {
   static constexpr int kTileBytes = kTilePieces * kPieceBytes;
   static constexpr float kOddBlockUnit = Fragments::kOddUnitOfType;
 
-  // Of a piece, for rows g (even, odd) and g + 8 (even, odd): scale / unit, and the minimum where there is one.
+  // Of a piece, for rows g (even, odd) and g + 8 (even, odd): scale / unit, and the minimum where there is
+  // one.
   struct Scales {
     float scale[4], min[4];
     __device__ Scales(const uint8_t* piece, int lane) {
@@ -122,7 +124,8 @@ struct BlockProducts {
     // j: as in `scale`. `products` in their units, `of_x` plain.
     __device__ float add(float sum, int j, float products, float of_x) const {
       if constexpr (kHasMin) return fmaf(min[j], of_x, fmaf(scale[j], products, sum));
-      return fmaf(scale[j], fmaf(-Fragments::kOffset / (j % 2 == 0 ? kEvenUnit : kOddBlockUnit), of_x, products), sum);
+      return fmaf(scale[j],
+                  fmaf(-Fragments::kOffset / (j % 2 == 0 ? kEvenUnit : kOddBlockUnit), of_x, products), sum);
     }
   };
 

@@ -1,7 +1,7 @@
 // Device decoders: eight consecutive values of a row of a packed matrix, in f32, bit for bit what
 // gguf::dequantizer gives. The order of multiplications and additions is the format's, and the _rn intrinsics
-// keep nvcc from contracting them. Rows of types that are not tiled are the file's blocks one after the other: every
-// block size is even, so a block is at least 2-byte aligned.
+// keep nvcc from contracting them. Rows of types that are not tiled are the file's blocks one after the
+// other: every block size is even, so a block is at least 2-byte aligned.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -89,7 +89,8 @@ struct Decoder<TensorType::kBF16> {
 
 template <class Piece>
 __device__ inline const uint8_t* piece_at(const void* data, int64_t row, int n_cols, int c) {
-  return static_cast<const uint8_t*>(data) + (row / kTileRows * (n_cols / kPieceCols) + c / 8) * Piece::kBytes;
+  return static_cast<const uint8_t*>(data) +
+         (row / kTileRows * (n_cols / kPieceCols) + c / 8) * Piece::kBytes;
 }
 __device__ inline void piece_nibbles(const uint8_t* piece, int row, int c, uint32_t (&v)[8]) {
   const uint2 w = *reinterpret_cast<const uint2*>(piece + Q4_0Piece::word(row, c % 4, 0));
@@ -138,7 +139,8 @@ __device__ inline void decode_q8_0_piece(const uint8_t* piece, int64_t row, int 
 template <>
 struct Decoder<TensorType::kQ4_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
-    if (n_cols % kPieceCols == 0) return decode_q4_0_piece(piece_at<Q4_0Piece>(data, row, n_cols, c), row, c, out);
+    if (n_cols % kPieceCols == 0)
+      return decode_q4_0_piece(piece_at<Q4_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ4_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     uint32_t q[8];
@@ -151,7 +153,8 @@ struct Decoder<TensorType::kQ4_0> {
 template <>
 struct Decoder<TensorType::kQ4_1> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
-    if (n_cols % kPieceCols == 0) return decode_q4_1_piece(piece_at<Q4_1Piece>(data, row, n_cols, c), row, c, out);
+    if (n_cols % kPieceCols == 0)
+      return decode_q4_1_piece(piece_at<Q4_1Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ4_1>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d), m = f16_at(&b.m);
     uint32_t q[8];
@@ -164,7 +167,8 @@ struct Decoder<TensorType::kQ4_1> {
 template <>
 struct Decoder<TensorType::kQ5_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
-    if (n_cols % kPieceCols == 0) return decode_q5_0_piece(piece_at<Q5_0Piece>(data, row, n_cols, c), row, c, out);
+    if (n_cols % kPieceCols == 0)
+      return decode_q5_0_piece(piece_at<Q5_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ5_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     const uint32_t high = u32_at_even(b.qh) >> (c % 4 * 8);
@@ -195,7 +199,8 @@ struct Decoder<TensorType::kQ5_1> {
 template <>
 struct Decoder<TensorType::kQ8_0> {
   __device__ static void decode8(const void* data, int64_t row, int n_cols, int c, float (&out)[8]) {
-    if (n_cols % kPieceCols == 0) return decode_q8_0_piece(piece_at<Q8_0Piece>(data, row, n_cols, c), row, c, out);
+    if (n_cols % kPieceCols == 0)
+      return decode_q8_0_piece(piece_at<Q8_0Piece>(data, row, n_cols, c), row, c, out);
     const auto& b = block_at<gguf::BlockQ8_0>(data, row, n_cols, 32, c);
     const float d = f16_at(&b.d);
     const uint32_t w[2] = {u32_at_even(b.qs + c % 4 * 8), u32_at_even(b.qs + c % 4 * 8 + 4)};

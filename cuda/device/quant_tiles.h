@@ -10,11 +10,12 @@
 // 8q (4q) on: what one 16-byte (8-byte) read of an activation row gives. Pairs of columns (e, e+1) stand 16
 // bits apart, as the halves of a register do:
 //   q4_K word (P, row, j), for the sub-blocks 2P ("even") and 2P + 1 ("odd"), columns e = 4j .. 4j + 3 of the
-//   quarter bit   28 odd e+3 | 24 even e+3 | 20 odd e+1 | 16 even e+1 | 12 odd e+2 | 8 even e+2 | 4 odd e | 0
-//   even e q6_K low nibbles, word (c, row), for the sub-blocks 2c and 2c + 1: the same with e = 0 q6_K high
-//   pairs, word (i, row), for c = 2i and 2i + 1: the pair of even e (odd e) of c = 2i stands at bit 4 (8), 2
-//   bits further for e+2, 16 for e+1; those of c = 2i + 1 stand as many bits higher as makes 8, round the
-//   word.
+//     quarter: bit 28 odd e+3 | 24 even e+3 | 20 odd e+1 | 16 even e+1 | 12 odd e+2 | 8 even e+2 | 4 odd e |
+//     0 even e
+//   q6_K low nibbles, word (c, row), for the sub-blocks 2c and 2c + 1: the same with e = 0
+//   q6_K high pairs, word (i, row), for c = 2i and 2i + 1: the pair of even e (odd e) of c = 2i stands at bit
+//     4 (8), 2 bits further for e+2, 16 for e+1; those of c = 2i + 1 stand as many bits higher as makes 8,
+//     round the word
 // So `w & 0x000f000f` is two weights of an even sub-block as f16 subnormals, exactly q * 2^-24; the mask
 // 0x00f000f0 gives 16 times those of the odd one; and an 11th bit is where an f16 stops being linear in its
 // bits.
@@ -73,14 +74,15 @@ struct Q6Tile {
 };
 static_assert(Q6Tile::kBytes == kTileRows * 210);
 
-// Types of 32-value blocks, where n_cols is a multiple of 64 (SmolLM2's 576 and Qwen2.5-0.5B's 896 are none of
-// 256): in pieces of 16 rows x 64 columns, two blocks ("even", "odd") of each row. Piece (R, K) is number
+// Types of 32-value blocks, where n_cols is a multiple of 64 (SmolLM2's 576 and Qwen2.5-0.5B's 896 are none
+// of 256): in pieces of 16 rows x 64 columns, two blocks ("even", "odd") of each row. Piece (R, K) is number
 // R * n_cols / 64 + K. Lane quarter q owns the 8 columns from 8q on of either block. 4 consecutive pieces are
 // what a q4_K tile is: 256 columns.
-//   nibbles (not q8_0)  512 bytes; words as those of q4_K: bit e % 2 * 16 + e % 4 / 2 * 8 + odd * 4 of word e / 4
-//   fifth bits (q5_0)   128 bytes, a word a lane: rows g (bytes 0, 2) and g + 8 (bytes 1, 3)
-//   bytes (q8_0)        512 bytes of even blocks, then of odd ones: q + 128, in each word e, e + 2, e + 1, e + 3
-//   scales              for each g, f16: d of (g, even), (g, odd), (g + 8, even), (g + 8, odd); q4_1: then m
+//   nibbles (not q8_0): 512 bytes, words as those of q4_K: bit e % 2 * 16 + e % 4 / 2 * 8 + odd * 4 of word
+//     e / 4
+//   fifth bits (q5_0): 128 bytes, a word a lane: rows g (bytes 0, 2) and g + 8 (bytes 1, 3)
+//   bytes (q8_0): 512 of even blocks, then of odd ones: q + 128, in each word e, e + 2, e + 1, e + 3
+//   scales: for each g, f16 d of (g, even), (g, odd), (g + 8, even), (g + 8, odd); q4_1: then m
 inline constexpr int kPieceCols = 64;
 inline constexpr int kTilePieces = kTileCols / kPieceCols;
 
@@ -102,7 +104,7 @@ struct Q4_1Piece : Piece<512, 16> {
 };
 struct Q5_0Piece : Piece<512 + 128, 8> {
   MINFER_HOST_DEVICE static int high(int row, int q) { return 512 + ((row % 8) * 4 + q) * 4; }
-  // Turned right by c (+ 8 where odd differs from row / 8), c = e / 4 + e % 4 / 2 * 2, this bit meets its nibble.
+  // Turned right by c (+ 8 where odd differs from row / 8), c = e / 4 + e % 4 / 2 * 2, it meets its nibble.
   MINFER_HOST_DEVICE static int high_bit(int odd, int row, int e) {
     return (4 + 4 * odd + e % 2 * 16 + e / 4 + e % 4 / 2 * 2 + (odd + row / 8) % 2 * 8) % 32;
   }

@@ -2,14 +2,13 @@
 // the A operand of mma.m16n8k16, as f16 subnormals q * 2^-24 (or 16 times that), which needs one LOP3 for two
 // weights and is exact; the sums of a sub-block come out in f32 and are scaled there.
 //
-// B's eight columns are, one sequence ("narrow"): the eight groups of 32 columns of x. The product of a
-// sub-block's
-//   weights with all eight is right in its own column alone; the lane quarter that holds that column keeps
-//   it. So after a tile lane (g, q) has the sums of rows g and g + 8 for the groups 2q and 2q + 1: those
-//   whose scales it loaded.
-// Up to eight sequences ("wide"): the sequences; every lane needs the scales of all groups, which come by
-// shuffle from the
-//   lane that loaded them.
+// B's eight columns are
+//   - of one sequence ("narrow"): the eight groups of 32 columns of x. The product of a sub-block's weights
+//     with all eight is right in its own column alone; the lane quarter that holds that column keeps it. So
+//     after a tile lane (g, q) has the sums of rows g and g + 8 for the groups 2q and 2q + 1: those whose
+//     scales it loaded.
+//   - of up to eight ("wide"): the sequences; every lane needs the scales of all groups, which come by
+//     shuffle from the lane that loaded them.
 // Either way a sub-block's sum starts at zero and takes the same products in the same order, and those of the
 // groups (2p, 2p + 1) meet in one running sum p, the four of which are added as (0 + 1) + (2 + 3): the bits
 // do not depend on the number of sequences.
@@ -70,8 +69,8 @@ __device__ __forceinline__ float from_quarter(float v, int p) {
   return __shfl_sync(0xffffffffu, v, p, 4);
 }
 
-// `tile` is the tile's bytes, in shared memory. The nameless int is how many pieces of 64 columns the tile has:
-// here always four (block_products.h has shorter ones).
+// `tile` is the tile's bytes, in shared memory. n_pieces: how many 64 columns the tile has, here always four
+// (block_products.h has shorter ones).
 struct Q4Products {
   static constexpr int kTileBytes = Q4Tile::kBytes;
 
@@ -108,10 +107,12 @@ struct Q4Products {
     odd.add({w.y & kOdd, w.w & kOdd, h.y & kOdd, h.w & kOdd}, xo.z, xo.w);
   }
 
-  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int, TileSums<false>& sums) {
+  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int n_pieces,
+                                         TileSums<false>& sums) {
     float mine[4];
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
+      if (p == 2 && p >= n_pieces) break;  // never; else the compiler holds all quarters in registers at once
       Products even, odd;
       multiply(tile_word<uint4>(tile, p * 512 + lane * 16), x, x, even, odd);
       const bool keep = p == 0 || (lane & 3) == p;  // columns 2p and 2p + 1
@@ -130,12 +131,13 @@ struct Q4Products {
   }
 
   // `x`: the row of sequence g, at this tile's first column.
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int n_pieces,
                                        TileSums<true>& sums) {
     float scale[4], min[4];
     scales(tile_word<uint2>(tile, Q4Tile::kScales + lane * 8), lane, scale, min);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
+      if (p >= n_pieces) break;  // never, as above
       const uint4 xe = *reinterpret_cast<const uint4*>(x + 64 * p + lane % 4 * 8);
       const uint4 xo = *reinterpret_cast<const uint4*>(x + 64 * p + 32 + lane % 4 * 8);
       Products of_x[2], of_w[2];
@@ -208,11 +210,13 @@ struct Q6Products {
     return __funnelshift_r(high, high, 8);
   }
 
-  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int, TileSums<false>& sums) {
+  __device__ static void multiply_narrow(const uint8_t* tile, uint4 x, int lane, int n_pieces,
+                                         TileSums<false>& sums) {
     float mine[8];
     const uint2 xe = make_uint2(x.x, x.y), xo = make_uint2(x.z, x.w);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
+      if (i >= n_pieces) break;  // never, as above
       const auto now = tile_word<uint4>(tile, i * 512 + lane * 16);
       const auto high = tile_word<uint2>(tile, Q6Tile::kHigh + i / 2 * 512 + lane * 16 + i % 2 * 8);
       const uint32_t hg = high.x, h8 = high.y;
@@ -236,12 +240,13 @@ struct Q6Products {
     }
   }
 
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int n_pieces,
                                        TileSums<true>& sums) {
     float scale[8];
     scales(tile, lane, scale);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
+      if (i >= n_pieces) break;  // never, as above
       const auto now = tile_word<uint4>(tile, i * 512 + lane * 16);
       const auto high = tile_word<uint2>(tile, Q6Tile::kHigh + i / 2 * 512 + lane * 16 + i % 2 * 8);
       const uint32_t hg = high.x, h8 = high.y;

@@ -1,5 +1,6 @@
 // Which kernel multiplies: tiled matrices go to gemv_tiles.cu, those of one type (or of q4_K and q6_K) in one
-// launch; any other makes it one launch (a pair for SwiGLU) of gemv_generic.cu. MINFER_GEMV_TILES=0: the latter.
+// launch; any other makes it one launch (a pair for SwiGLU) of gemv_generic.cu. MINFER_GEMV_TILES=0: the
+// latter.
 #include "cuda/kernels/gemv.h"
 
 #include <cstdlib>

@@ -17,13 +17,13 @@ enum class GemvEpilogue {
   kSwiglu,    // two matrices: out_f16 = silu(y0) * y1 * scale
 };
 
-// Up to three matrices that share x, so that q, k and v (of different types) are one launch. For kStore their outputs
-// stand side by side in a row of out_f32: [n_tokens, sum of n_rows].
+// Up to three matrices that share x, so that q, k and v (of different types) are one launch. For kStore their
+// outputs stand side by side in a row of out_f32: [n_tokens, sum of n_rows].
 struct GemvArgs {
   PackedMatrix w[3];
-  int n_matrices = 1;           // kSwiglu: 2 (gate, up), same shape and type; kResidual: 1
-  const half* x = nullptr;      // [n_tokens, n_cols], 16-byte aligned
-  int n_tokens = 0;             // 1 to kGemvMaxRows
+  int n_matrices = 1;       // kSwiglu: 2 (gate, up), same shape and type; kResidual: 1
+  const half* x = nullptr;  // [n_tokens, n_cols], 16-byte aligned
+  int n_tokens = 0;         // 1 to kGemvMaxRows
   GemvEpilogue epilogue = GemvEpilogue::kStore;
   const float* bias = nullptr;  // [sum of n_rows] or null
   float* out_f32 = nullptr;     // kStore, kResidual
@@ -34,7 +34,8 @@ struct GemvArgs {
   // must have been there before the kernel just ahead began.
   bool early = false;
 };
-// Sums in f32 in an order that depends on n_cols and n_rows alone, not on n_tokens or on what stands beside a row.
+// Sums in f32 in an order that depends on n_cols and n_rows alone, not on n_tokens or on what stands beside a
+// row.
 void gemv(const GemvArgs& a, cudaStream_t stream);
 
 }  // namespace minfer::cu

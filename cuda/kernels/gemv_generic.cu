@@ -55,7 +55,9 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes)
   }
 #pragma unroll
   for (int t = 0; t < kGemvMaxRows; ++t) {
-    if (t < n_tokens && t == threadIdx.x % kWarpLanes) gemv_emit(out, t, first + row, sum[t], gate[t]);
+    if (t < n_tokens && t == threadIdx.x % kWarpLanes) {
+      gemv_emit(out, t, first + row, sum[t], w1 != nullptr ? gate[t] : gemv_addend(out, t, first + row));
+    }
   }
 }
 

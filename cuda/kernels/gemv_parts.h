@@ -21,15 +21,20 @@ __device__ inline float silu(float x) {
   return x / (1.0f + __expf(-x));
 }
 
-// Element (t, i) of the output; y = W x there, and for kSwiglu `gate` is that of the first matrix.
-__device__ inline void gemv_emit(const GemvOutput& out, int t, int i, float y, float gate) {
+// What element (t, i) of the output adds to y = W x there: nothing, a bias, or what it was. Read early, it
+// costs no time.
+__device__ inline float gemv_addend(const GemvOutput& out, int t, int i) {
+  if (out.epilogue == GemvEpilogue::kResidual) return out.out_f32[int64_t{t} * out.row_stride + i];
+  return out.bias != nullptr ? out.bias[i] : 0.0f;
+}
+
+// Element (t, i) of the output. `beside`: for kSwiglu the first matrix's y, else gemv_addend.
+__device__ inline void gemv_emit(const GemvOutput& out, int t, int i, float y, float beside) {
   const int64_t at = int64_t{t} * out.row_stride + i;
-  if (out.epilogue == GemvEpilogue::kStore) {
-    out.out_f32[at] = out.bias != nullptr ? y + out.bias[i] : y;
-  } else if (out.epilogue == GemvEpilogue::kResidual) {
-    out.out_f32[at] += y * out.scale;
+  if (out.epilogue == GemvEpilogue::kSwiglu) {
+    out.out_f16[at] = __float2half_rn(silu(beside) * y * out.scale);
   } else {
-    out.out_f16[at] = __float2half_rn(silu(gate) * y * out.scale);
+    out.out_f32[at] = fmaf(y, out.scale, beside);  // kStore has no scale: 1
   }
 }
 #endif

@@ -1,24 +1,25 @@
-// y = W x for up to 8 rows of x, W in tiles of 16 rows x 256 columns (quant_tiles.h; of q4_0, q4_1, q5_0 and
-// q8_0 a tile is four pieces of 64 columns, the last of a row one to four), on tensor cores.
+// y = W x for up to 8 rows of x, W in tiles of 16 rows x 256 columns (quant_tiles.h; of q4_0, q4_1, q5_0
+// and q8_0 a tile is four pieces of 64 columns, the last of a row one to four), on tensor cores.
 //
-// Unit:      16 rows of one matrix, whole width: n_k tiles. Its tiles are dealt to `n_slices` slices in turn
-//            (slice i: tiles i, i + n_slices, ...); a warp owns slices warp, warp + n_warps, ... A slice's sums
-//            lie in registers (tile_products.h), then in shared memory, where the slices are added in ascending
-//            order. So the order of a sum depends on n_cols alone: neither the number of warps nor the grid nor
-//            n_tokens is in it.
-// Pipeline:  each warp streams the tiles of its slices, unit after unit, through a ring of its own in shared
-//            memory: three tiles, two of them under way (cp.async). Nothing but the warp itself waits for them.
-//            21 warps an SM are 97 KB in flight. More is worse: the tiles under way when the last one is asked for
-//            are multiplied while no memory works.
-// Early:     GemvArgs::early. The ring is filled before the wait for the kernels ahead: weights are nobody's
-//            results.
-// Registers: a quarter of a tile at a time, activations 4, products and fragments ~40, sums 2 (16 with several
-//            sequences).
+// Unit:      16 rows of one matrix, whole width: n_k tiles. Its tiles are dealt to `n_slices` slices in
+//            turn (slice i: tiles i, i + n_slices, ...); a warp owns slices warp, warp + n_warps, ... A
+//            slice's sums lie in registers (tile_products.h), then in shared memory, where the slices are
+//            added in ascending order. So the order of a sum depends on n_cols alone: neither the number of
+//            warps nor the grid nor n_tokens is in it.
+// Pipeline:  each warp streams the tiles of its slices, unit after unit, through a ring of its own in
+//            shared memory: three tiles, two of them under way (cp.async). Nothing but the warp itself
+//            waits for them. 21 warps an SM are 97 KB in flight. More is worse: the tiles under way when
+//            the last one is asked for are multiplied while no memory works.
+// Early:     GemvArgs::early. The ring is filled before the wait for the kernels ahead: weights are
+//            nobody's results.
+// Registers: a quarter of a tile (of q4_K with one sequence: half of one) at a time, activations 4, products
+//            and fragments ~40, sums 2 (16 with several sequences); 80 (96) a thread, for three blocks an SM.
 // Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is enough.
 // Bytes:     q4_K 2304, q6_K 3360 a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
-//            sequence: about 270 a tile, 2.1 a weight pair; eight: 370.
-// Measured:  H200, 113 launches of a 7B decode step (4.37 GB), a plain graph. us a step, for 2 / 3 / 5 tiles under
-//            way: one sequence 1624 / 1685 / 1893, eight 2275 / 2498 / 2890; reading alone (3 under way) 1277 / 1360.
+//            sequence: about 270 a tile; eight: 370; q6_K 370 and 520.
+// Measured:  H200, 113 launches of a 7B decode step (4.37 GB), a plain graph, before early starts and with
+//            two blocks an SM for several sequences: us a step for 2 / 3 / 5 tiles under way: one sequence
+//            1624 / 1685 / 1893, eight 2275 / 2498 / 2890; reading alone (3 under way) 1277 / 1360.
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -26,12 +27,9 @@
 #include <mutex>
 #include <utility>
 
-#include "cuda/device/block_products.h"
-#include "cuda/device/cp_async.h"
 #include "cuda/device/dependent_launch.h"
 #include "cuda/device/shared_address.h"
-#include "cuda/device/tile_products.h"
-#include "cuda/kernels/gemv_parts.h"
+#include "cuda/kernels/gemv_tile_stream.h"
 #include "cuda/runtime/check.h"
 
 namespace minfer::cu {
@@ -44,38 +42,6 @@ constexpr int kMaxSlices = 16;
 constexpr int kStages = 3;  // tiles of a warp's ring: 2 under way while one is multiplied
 // Of the slices' sums: the rows of 4 lane quarters (2 sequences each) meet 32 banks once.
 constexpr int kTokenStride = 20;
-
-struct TileMatrix {
-  const uint8_t* data;
-  int first_unit;  // units of this matrix are [first_unit, the next one's)
-  int n_rows, first_row;
-  bool is_q6;  // among q4_K and q6_K
-};
-
-struct TileArgs {
-  TileMatrix w[3];
-  int n_units;
-  int units_a_group;  // SwiGLU: units 2i and 2i + 1 are gate and up of the same rows, and one block's
-  const half* x;      // [n_tokens, n_cols]
-  int n_tokens, n_cols;
-  int n_k, n_slices;
-  int last_pieces;  // of a row's last tile
-  GemvOutput out;
-};
-
-// Unit u's matrix and 16-row tile.
-struct Unit {
-  int matrix, tile;
-};
-__device__ Unit unit_at(const TileArgs& a, int u) {
-  if (a.units_a_group == 2) return {u % 2, u / 2};
-  const int m = u >= a.w[2].first_unit ? 2 : u >= a.w[1].first_unit ? 1 : 0;
-  return {m, u - a.w[m].first_unit};
-}
-__device__ int next_unit(const TileArgs& a, int u) {
-  if (a.units_a_group == 1) return u + static_cast<int>(gridDim.x);
-  return u % 2 == 0 ? u + 1 : u - 1 + 2 * static_cast<int>(gridDim.x);
-}
 
 template <bool kWide>
 struct Partials {
@@ -104,8 +70,10 @@ struct Partials {
   }
   __device__ float total(int buffer, int n_slices, int t, int row) const {
     float sum = 0;
-#pragma unroll 4
-    for (int slice = 0; slice < n_slices; ++slice) sum += v[buffer][slice][t * kTokenStride * kWide + row];
+#pragma unroll
+    for (int slice = 0; slice < kMaxSlices; ++slice) {  // reads side by side; a 0 added changes no bit
+      sum += slice < n_slices ? v[buffer][slice][t * kTokenStride * kWide + row] : 0.0f;
+    }
     return sum;
   }
 };
@@ -114,53 +82,52 @@ struct Partials {
 template <bool kWide>
 struct BlockState {
   int unit, buffer = 0;
-  float gate[Partials<kWide>::kOutputs];
+  float beside[Partials<kWide>::kOutputs];  // of this thread's results: the gate's y, or what is added
+
+  // Calls f(j, t, row) for this thread's results of a unit.
+  template <class F>
+  __device__ static void for_outputs(int n_tokens, F f) {
+#pragma unroll
+    for (int j = 0; j < Partials<kWide>::kOutputs; ++j) {
+      const int o = threadIdx.x + j * blockDim.x, t = o / kTileRows;
+      if (t < n_tokens) f(j, t, o % kTileRows);
+    }
+  }
 };
 
-// The types of a launch's matrices.
-enum class Types { kQ4_K, kQ6_K, kEitherK, kQ4_0, kQ4_1, kQ5_0, kQ8_0 };
-
-template <Types kTypes>
-struct ProductsOf;
-template <>
-struct ProductsOf<Types::kQ4_K> : Q4Products {};
-template <>
-struct ProductsOf<Types::kQ6_K> : Q6Products {};
-template <>
-struct ProductsOf<Types::kEitherK> : Q6Products {};  // the larger tiles
-template <>
-struct ProductsOf<Types::kQ4_0> : BlockProducts<TensorType::kQ4_0> {};
-template <>
-struct ProductsOf<Types::kQ4_1> : BlockProducts<TensorType::kQ4_1> {};
-template <>
-struct ProductsOf<Types::kQ5_0> : BlockProducts<TensorType::kQ5_0> {};
-template <>
-struct ProductsOf<Types::kQ8_0> : BlockProducts<TensorType::kQ8_0> {};
-
-constexpr bool has_pieces(Types t) {
-  return t != Types::kQ4_K && t != Types::kQ6_K && t != Types::kEitherK;
-}
-template <Types kTypes>
-__device__ int pieces_of(const TileArgs& a, int k) {
-  return has_pieces(kTypes) && k == a.n_k - 1 ? a.last_pieces : kTilePieces;
+template <bool kWide>
+__device__ void load_addends(const TileArgs& a, const Unit& unit, BlockState<kWide>& state) {
+  if (a.units_a_group == 2) return;
+  const TileMatrix& w = a.w[unit.matrix];
+  state.for_outputs(a.n_tokens, [&](int j, int t, int row) {
+    const int i = unit.tile * kTileRows + row;
+    if (i < w.n_rows) state.beside[j] = gemv_addend(a.out, t, w.first_row + i);
+  });
 }
 
+// Narrow: this lane's activations of a tile; wide: they are read where they are used.
+template <bool kWide, Types kTypes>
+__device__ uint4 load_x(bool is_q6, const half* x, int lane, int n_pieces) {
+  if (kWide) return make_uint4(0, 0, 0, 0);
+  if (kTypes == Types::kEitherK && !is_q6) return Q4Products::load_x(x, lane, n_pieces);
+  return ProductsOf<kTypes>::load_x(x, lane, n_pieces);
+}
 template <class P, bool kWide>
-__device__ void multiply_tile(const uint8_t* tile, const half* x, int lane, int n_pieces,
+__device__ void multiply_tile(const uint8_t* tile, const half* x, uint4 x_narrow, int lane, int n_pieces,
                               TileSums<kWide>& sums) {
   if constexpr (kWide) {
     P::multiply_wide(tile, x, lane, n_pieces, sums);
   } else {
-    P::multiply_narrow(tile, P::load_x(x, lane, n_pieces), lane, n_pieces, sums);
+    P::multiply_narrow(tile, x_narrow, lane, n_pieces, sums);
   }
 }
 template <bool kWide, Types kTypes>
-__device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, int lane, int n_pieces,
-                         TileSums<kWide>& sums) {
+__device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, uint4 x_narrow, int lane,
+                         int n_pieces, TileSums<kWide>& sums) {
   if (kTypes == Types::kEitherK && !is_q6) {
-    multiply_tile<Q4Products>(tile, x, lane, n_pieces, sums);
+    multiply_tile<Q4Products>(tile, x, x_narrow, lane, n_pieces, sums);
   } else {
-    multiply_tile<ProductsOf<kTypes>>(tile, x, lane, n_pieces, sums);
+    multiply_tile<ProductsOf<kTypes>>(tile, x, x_narrow, lane, n_pieces, sums);
   }
 }
 
@@ -172,82 +139,27 @@ __device__ void finish_unit(const TileArgs& a, const Unit& unit, Partials<kWide>
   __syncthreads();
   const TileMatrix& w = a.w[unit.matrix];
   const bool is_gate = a.units_a_group == 2 && unit.matrix == 0;
-#pragma unroll
-  for (int j = 0; j < Partials<kWide>::kOutputs; ++j) {
-    const int o = threadIdx.x + j * blockDim.x, t = o / kTileRows, row = o % kTileRows;
-    if (t >= a.n_tokens) break;
+  state.for_outputs(a.n_tokens, [&](int j, int t, int row) {
     const float y = partials.total(state.buffer, a.n_slices, t, row);
     const int i = unit.tile * kTileRows + row;
     if (is_gate) {
-      state.gate[j] = y;
+      state.beside[j] = y;
     } else if (i < w.n_rows) {
-      gemv_emit(a.out, t, w.first_row + i, y, state.gate[j]);
+      gemv_emit(a.out, t, w.first_row + i, y, state.beside[j]);
     }
-  }
+  });
   state.buffer ^= 1;
 }
 
-// Where a warp's stream of tiles is: its slices of the block's units, one after the other.
-struct Cursor {
-  int unit, slice, k;
-  const uint8_t* row_tile;  // of the unit
-  bool is_q6;
-};
-template <Types kTypes>
-struct Stream {
-  static constexpr int kSlotBytes = ProductsOf<kTypes>::kTileBytes;
-
-  __device__ static int tile_bytes(bool is_q6) {
-    return kTypes == Types::kEitherK && !is_q6 ? Q4Tile::kBytes : kSlotBytes;
-  }
-  __device__ static void enter(const TileArgs& a, Cursor& at, int unit, int warp) {
-    at.unit = unit, at.slice = warp, at.k = warp;
-    if (unit >= a.n_units) return;
-    const Unit u = unit_at(a, unit);
-    at.is_q6 = kTypes == Types::kEitherK && a.w[u.matrix].is_q6;
-    int64_t n_row_bytes = int64_t{a.n_k} * tile_bytes(at.is_q6);
-    if (has_pieces(kTypes)) n_row_bytes -= (kTilePieces - a.last_pieces) * (kSlotBytes / kTilePieces);
-    at.row_tile = a.w[u.matrix].data + u.tile * n_row_bytes;
-  }
-  __device__ static void advance(const TileArgs& a, Cursor& at, int warp, int n_warps) {
-    at.k += a.n_slices;
-    if (at.k < a.n_k) return;
-    at.slice += n_warps, at.k = at.slice;
-    if (at.slice >= a.n_slices) enter(a, at, next_unit(a, at.unit), warp);
-  }
-  // Asks for the tile at the cursor, as it lies in memory; lanes take 16 bytes in turn.
-  __device__ static void ask(const TileArgs& a, const Cursor& at, uint32_t slot, int lane) {
-    if (at.unit < a.n_units) {
-      const uint8_t* from = at.row_tile + at.k * tile_bytes(at.is_q6);
-      const int n_pieces = pieces_of<kTypes>(a, at.k);
-      if (has_pieces(kTypes) && n_pieces < kTilePieces) {
-        for (int i = lane * 16; i < n_pieces * (kSlotBytes / kTilePieces); i += 512) {
-          cp_async_16(slot + i, from + i);
-        }
-      } else if (kTypes == Types::kEitherK && !at.is_q6) {
-        ask_bytes<Q4Tile::kBytes>(from + lane * 16, slot + lane * 16, lane);
-      } else {
-        ask_bytes<kSlotBytes>(from + lane * 16, slot + lane * 16, lane);
-      }
-    }
-    cp_async_commit();  // an empty group past the end, so that the count of groups stays that of tiles
-  }
-  template <int kBytes>
-  __device__ static void ask_bytes(const uint8_t* from, uint32_t to, int lane) {
-#pragma unroll
-    for (int i = 0; i < kBytes / 512; ++i) cp_async_16(to + i * 512, from + i * 512);
-    constexpr int kRest = kBytes / 512 * 512;
-    if (lane < (kBytes - kRest) / 16) cp_async_16(to + kRest, from + kRest);
-  }
-};
-
-// Blocks an SM that the registers must allow: 80 a thread are enough for 4-bit types and one sequence.
-constexpr int min_blocks(bool wide, Types t) {
-  return !wide && t != Types::kQ6_K && t != Types::kEitherK ? 3 : 2;
+// Blocks of 7 warps an SM: 65536 / (3 * 7 * 32) = 97, in steps of 8; three of 8 with 80. The rings of q6_K
+// have room for two, where several sequences' sums are beside them.
+constexpr int max_registers(bool wide, Types t) {
+  if (wide) return t == Types::kQ6_K || t == Types::kEitherK ? 120 : 96;
+  return t == Types::kEitherK ? 96 : 80;
 }
 
 template <bool kWide, Types kTypes>
-__global__ void __launch_bounds__(kMaxWarps* kWarpLanes, min_blocks(kWide, kTypes))
+__global__ void __maxnreg__(max_registers(kWide, kTypes))
     gemv_tiles_kernel(const __grid_constant__ TileArgs a) {
   using S = Stream<kTypes>;
   extern __shared__ uint4 rings[];  // [n_warps][kStages] tiles
@@ -273,18 +185,21 @@ __global__ void __launch_bounds__(kMaxWarps* kWarpLanes, min_blocks(kWide, kType
   for (; state.unit < a.n_units; state.unit = next_unit(a, state.unit)) {
     const Unit unit = unit_at(a, state.unit);
     const bool is_q6 = kTypes == Types::kEitherK && a.w[unit.matrix].is_q6;
+    load_addends(a, unit, state);
     for (int slice = warp; slice < a.n_slices; slice += n_warps) {
       TileSums<kWide> sums;
       sums.clear();
       for (int k = slice; k < a.n_k; k += a.n_slices) {
+        const int n_pieces = pieces_of<kTypes>(a, k);
+        const half* x_tile = x + k * kTileCols;
+        const uint4 x_narrow = load_x<kWide, kTypes>(is_q6, x_tile, lane, n_pieces);  // ahead of the wait
         // This tile's group has arrived; then every lane's part is seen by the warp, and every lane is done
         // with the tile before, whose slot is asked for again.
         cp_async_wait<kStages - 2>();
         __syncwarp();
         S::ask(a, asked, ring_address + slot_before * S::kSlotBytes, lane);
         S::advance(a, asked, warp, n_warps);
-        multiply<kWide, kTypes>(is_q6, ring + slot * S::kSlotBytes, x + k * kTileCols, lane,
-                                pieces_of<kTypes>(a, k), sums);
+        multiply<kWide, kTypes>(is_q6, ring + slot * S::kSlotBytes, x_tile, x_narrow, lane, n_pieces, sums);
         slot_before = slot;
         slot = slot + 1 == kStages ? 0 : slot + 1;
       }
@@ -450,8 +365,7 @@ void gemv_tiles(const GemvArgs& a, int first_row, const GemvOutput& out, cudaStr
   args.n_slices = std::min(args.n_k, kMaxSlices);
   args.last_pieces = (args.n_cols - (args.n_k - 1) * kTileCols) / kPieceCols;
   args.out = out;
-  const Launch launch =
-      choose_launch(choose_kernel(a.w[0].type, either_k, a.n_tokens > 1), args.n_slices);
+  const Launch launch = choose_launch(choose_kernel(a.w[0].type, either_k, a.n_tokens > 1), args.n_slices);
   launch_kernel(launch, choose_grid(launch, args.n_units / args.units_a_group), a.early, args, stream);
 }
 

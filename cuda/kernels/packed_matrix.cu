@@ -4,9 +4,9 @@
 // so a row
 //   of the file starts at an even address), neighbours in neighbouring lanes.
 // q4_K: one thread a (row, block, P, q): 8 bytes of nibbles, and with P = 0 three bytes of scales and one of
-// d, dmin. 32-value types: one thread a (row, 64 columns, q). q6_K: one thread a (row, block, i, q): three words, and with i = 0 four scales, with i = q = 0
-// also d. Bytes: each is read once and written once; the writes of a warp are 8-byte pieces 32 bytes apart,
-// which L2 gathers.
+// d, dmin. 32-value types: one thread a (row, 64 columns, q). q6_K: one thread a (row, block, i, q): three
+// words, and with i = 0 four scales, with i = q = 0 also d. Bytes: each is read once and written once; the
+// writes of a warp are 8-byte pieces 32 bytes apart, which L2 gathers.
 #include "cuda/kernels/packed_matrix.h"
 
 #include <climits>
@@ -262,7 +262,8 @@ bool is_tiled(TensorType type, int n_cols) {
 
 size_t packed_bytes(TensorType type, int n_rows, int n_cols) {
   MINFER_REQUIRE("packed matrix", n_rows > 0 && n_rows <= INT_MAX - kTileRows);
-  const int n_rows_padded = is_tiled(type, n_cols) ? (n_rows + kTileRows - 1) / kTileRows * kTileRows : n_rows;
+  const int n_rows_padded =
+      is_tiled(type, n_cols) ? (n_rows + kTileRows - 1) / kTileRows * kTileRows : n_rows;
   return row_bytes(type, n_cols) * static_cast<size_t>(n_rows_padded);
 }
 

@@ -12,8 +12,8 @@
 
 namespace minfer::cu {
 
-// q4_K and q6_K lie in tiles of 16 rows x 256 columns, q4_0, q4_1, q5_0 and q8_0 in ones of 16 rows x 64 columns
-// where n_cols is a multiple of 64 (cuda/device/quant_tiles.h); anything else as in the file.
+// q4_K and q6_K lie in tiles of 16 rows x 256 columns, q4_0, q4_1, q5_0 and q8_0 in ones of 16 rows x 64
+// columns where n_cols is a multiple of 64 (cuda/device/quant_tiles.h); anything else as in the file.
 struct PackedMatrix {
   const void* data = nullptr;  // packed_bytes(type, n_rows, n_cols) bytes, 256-byte aligned
   gguf::TensorType type = gguf::TensorType::kF32;

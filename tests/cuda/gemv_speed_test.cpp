@@ -133,7 +133,8 @@ TEST_CASE("gemv: speed of small models' types", "[.bench][cuda][gemv]") {
     x.upload(to_half(random_normal(x.size(), 63)));
     cu::DeviceBuffer<float> out{size_t{8} * 151936};
     for (const int n_tokens : {1, 2, 8}) {
-      for (const auto& [n_rows, n_cols] : {std::pair{2048, 2048}, {8192, 2048}, {49152, 2048}, {151936, 896}}) {
+      for (const auto& [n_rows, n_cols] :
+           {std::pair{2048, 2048}, {8192, 2048}, {49152, 2048}, {151936, 896}}) {
         if (n_tokens == 2 && n_rows < 49152) continue;
         if (type == kQ5_K && n_cols % 256 != 0) continue;
         const double before = pool.taken;

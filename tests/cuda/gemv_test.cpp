@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "cuda/runtime/stream.h"
 #include "tests/cuda/blocks.h"
 #include "tests/cuda/guarded.h"
 
@@ -191,30 +192,33 @@ TEST_CASE("gemv: the shapes of small models", "[cuda][gemv]") {
   }
 }
 
-// A launch's x is what the launch ahead wrote, and other data in every round; its output what that one read, or
-// added to.
+// A launch's x is what the launch ahead wrote, and other data in every round; its output what that one read,
+// or added to.
 TEST_CASE("gemv: an early start changes nothing", "[cuda][gemv]") {
   MINFER_REQUIRE_GPU();
   for (const TensorType type : {TensorType::kQ4_K, TensorType::kQ6_K, TensorType::kQ8_0}) {
     const TestMatrix gate(type, 1536, 1536, 66), up(type, 1536, 1536, 67), down(type, 4096, 1536, 68);
     const Activations start(1536, 69);
+    const cu::Stream stream;
     for (const int n_tokens : {1, 3}) {
       std::vector<float> want;
       for (const bool early : {false, true}) {
         cu::DeviceBuffer<half> act(size_t{1536} * 3);
         Guarded<float> out(size_t{4096} * static_cast<size_t>(n_tokens));
+        cu::check(cudaDeviceSynchronize(), "poison");
         for (int i = 0; i < 40; ++i) {
           GemvArgs args;
           args.early = early, args.n_tokens = n_tokens;
           args.w[0] = gate.matrix, args.w[1] = up.matrix, args.n_matrices = 2;
           args.x = start.device.data() + 1536 * (i % (kMax - 2)), args.out_f16 = act.data();
           args.epilogue = GemvEpilogue::kSwiglu, args.scale = 0.5f;
-          cu::gemv(args, nullptr);
+          cu::gemv(args, stream.get());
           args.w[0] = down.matrix, args.n_matrices = 1, args.scale = 1.0f;
           args.x = act.data(), args.out_f32 = out.data();
           args.epilogue = i == 0 ? GemvEpilogue::kStore : GemvEpilogue::kResidual;
-          cu::gemv(args, nullptr);
+          cu::gemv(args, stream.get());
         }
+        stream.synchronize("gemv");
         if (!early) want = out.read();
         CHECK(same_bits(out.read(), want));
       }
