@@ -131,13 +131,12 @@ struct Q4Products {
   }
 
   // `x`: the row of sequence g, at this tile's first column.
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int n_pieces,
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
                                        TileSums<true>& sums) {
     float scale[4], min[4];
     scales(tile_word<uint2>(tile, Q4Tile::kScales + lane * 8), lane, scale, min);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      if (p >= n_pieces) break;  // never, as above
       const uint4 xe = *reinterpret_cast<const uint4*>(x + 64 * p + lane % 4 * 8);
       const uint4 xo = *reinterpret_cast<const uint4*>(x + 64 * p + 32 + lane % 4 * 8);
       Products of_x[2], of_w[2];
@@ -240,13 +239,12 @@ struct Q6Products {
     }
   }
 
-  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int n_pieces,
+  __device__ static void multiply_wide(const uint8_t* tile, const half* x, int lane, int,
                                        TileSums<true>& sums) {
     float scale[8];
     scales(tile, lane, scale);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (i >= n_pieces) break;  // never, as above
       const auto now = tile_word<uint4>(tile, i * 512 + lane * 16);
       const auto high = tile_word<uint2>(tile, Q6Tile::kHigh + i / 2 * 512 + lane * 16 + i % 2 * 8);
       const uint32_t hg = high.x, h8 = high.y;

@@ -30,8 +30,9 @@ struct GemvArgs {
   half* out_f16 = nullptr;      // kSwiglu: [n_tokens, n_rows]
   float scale = 1.0f;
   // The kernel may start, and read weights, while those ahead of it in the stream still run (programmatic
-  // dependent launch, sm_90 on; a plain launch elsewhere). Only where none of them writes the weights: they
-  // must have been there before the kernel just ahead began.
+  // dependent launch, sm_90 on). Only where none of them writes the weights: they must have been there before
+  // the kernel just ahead began. A plain launch elsewhere, and where it does not pay: several tokens, types
+  // that are not tiled.
   bool early = false;
 };
 // Sums in f32 in an order that depends on n_cols and n_rows alone, not on n_tokens or on what stands beside a

@@ -7,19 +7,23 @@
 //            added in ascending order. So the order of a sum depends on n_cols alone: neither the number of
 //            warps nor the grid nor n_tokens is in it.
 // Pipeline:  each warp streams the tiles of its slices, unit after unit, through a ring of its own in
-//            shared memory: three tiles, two of them under way (cp.async). Nothing but the warp itself
-//            waits for them. 21 warps an SM are 97 KB in flight. More is worse: the tiles under way when
-//            the last one is asked for are multiplied while no memory works.
-// Early:     GemvArgs::early. The ring is filled before the wait for the kernels ahead: weights are
-//            nobody's results.
-// Registers: a quarter of a tile (of q4_K with one sequence: half of one) at a time, activations 4, products
-//            and fragments ~40, sums 2 (16 with several sequences); 80 (96) a thread, for three blocks an SM.
+//            shared memory (cp.async), and nobody else waits for them: one sequence, two tiles, one of them
+//            under way, 48 KB of q4_K in flight from the 21 warps of an SM; several, three tiles and 14
+//            warps, 64 KB. More is slower (below): perhaps since what is under way when the last tile is
+//            asked for is multiplied while no memory works.
+// Early:     GemvArgs::early. The ring is filled before the wait for the kernels ahead: weights are nobody's
+//            results. It pays for one sequence only, so several start plainly.
+// Registers: one sequence: a quarter of a tile (of q4_K half of one) at a time, 80 a thread, three blocks an
+//            SM. Several: a whole tile's reads side by side, 128, two blocks of K types; faster than
+//            a quarter at a time, 96 and three blocks.
 // Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is enough.
 // Bytes:     q4_K 2304, q6_K 3360 a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
-//            sequence: about 270 a tile; eight: 370; q6_K 370 and 520.
-// Measured:  H200, 113 launches of a 7B decode step (4.37 GB), a plain graph, before early starts and with
-//            two blocks an SM for several sequences: us a step for 2 / 3 / 5 tiles under way: one sequence
-//            1624 / 1685 / 1893, eight 2275 / 2498 / 2890; reading alone (3 under way) 1277 / 1360.
+//            sequence: about 270 a tile; eight: 370; q6_K 370 and 510.
+// Measured:  H200 at 1980 MHz, second run, us for the 113 launches of a 7B decode step (4.37 GB) in a graph,
+//            plain / early. One sequence, ring of 2: 1443 / 1376, of 3: 1541 / 1360, of 4: 1605 / 1387;
+//            reading alone (3): 1264 / 1190. Eight, ring of 3, two blocks (addends read late):
+//            2285 / 2281; three blocks with a quarter at a time 2558 / 2718 (of 2: 2506 / 2445, of 4: 2975 /
+//            2940); reading alone 1360 / 1241.
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
@@ -39,14 +43,17 @@ using gguf::TensorType;
 
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSlices = 16;
-constexpr int kStages = 3;  // tiles of a warp's ring: 2 under way while one is multiplied
 // Of the slices' sums: the rows of 4 lane quarters (2 sequences each) meet 32 banks once.
 constexpr int kTokenStride = 20;
+
+// Tiles of a warp's ring: one of them is multiplied, the others are under way.
+constexpr int ring_stages(bool wide) {
+  return wide ? 3 : 2;
+}
 
 template <bool kWide>
 struct Partials {
   static constexpr int kSize = kWide ? kGemvMaxRows * kTokenStride : kTileRows;
-  static constexpr int kOutputs = kWide ? kGemvMaxRows * kTileRows / kWarpLanes : 1;  // of a thread, at worst
   float v[2][kMaxSlices][kSize];  // [buffer][slice][t, row]
 
   __device__ void store(int buffer, int slice, int lane, const TileSums<kWide>& sums) {
@@ -78,31 +85,22 @@ struct Partials {
   }
 };
 
+// A thread adds up one result of a unit: of so many warps.
+constexpr int min_warps(bool wide) {
+  return wide ? kGemvMaxRows * kTileRows / kWarpLanes : 1;
+}
+
 // What a block carries from unit to unit.
-template <bool kWide>
 struct BlockState {
   int unit, buffer = 0;
-  float beside[Partials<kWide>::kOutputs];  // of this thread's results: the gate's y, or what is added
-
-  // Calls f(j, t, row) for this thread's results of a unit.
-  template <class F>
-  __device__ static void for_outputs(int n_tokens, F f) {
-#pragma unroll
-    for (int j = 0; j < Partials<kWide>::kOutputs; ++j) {
-      const int o = threadIdx.x + j * blockDim.x, t = o / kTileRows;
-      if (t < n_tokens) f(j, t, o % kTileRows);
-    }
-  }
+  float beside = 0;  // of this thread's result: the gate's y, or what is added
 };
 
-template <bool kWide>
-__device__ void load_addends(const TileArgs& a, const Unit& unit, BlockState<kWide>& state) {
-  if (a.units_a_group == 2) return;
+__device__ void load_addend(const TileArgs& a, const Unit& unit, BlockState& state) {
   const TileMatrix& w = a.w[unit.matrix];
-  state.for_outputs(a.n_tokens, [&](int j, int t, int row) {
-    const int i = unit.tile * kTileRows + row;
-    if (i < w.n_rows) state.beside[j] = gemv_addend(a.out, t, w.first_row + i);
-  });
+  const int t = threadIdx.x / kTileRows, i = unit.tile * kTileRows + threadIdx.x % kTileRows;
+  if (a.units_a_group == 2 || t >= a.n_tokens || i >= w.n_rows) return;
+  state.beside = gemv_addend(a.out, t, w.first_row + i);
 }
 
 // Narrow: this lane's activations of a tile; wide: they are read where they are used.
@@ -132,36 +130,34 @@ __device__ void multiply(bool is_q6, const uint8_t* tile, const half* x, uint4 x
 }
 
 template <bool kWide>
-__device__ void finish_unit(const TileArgs& a, const Unit& unit, Partials<kWide>& partials,
-                            BlockState<kWide>& state) {
+__device__ void finish_unit(const TileArgs& a, const Unit& unit, const Partials<kWide>& partials,
+                            BlockState& state) {
   // Orders the slices' sums before the reads below; and the reads of this buffer two units ago before its
   // writes now.
   __syncthreads();
-  const TileMatrix& w = a.w[unit.matrix];
-  const bool is_gate = a.units_a_group == 2 && unit.matrix == 0;
-  state.for_outputs(a.n_tokens, [&](int j, int t, int row) {
-    const float y = partials.total(state.buffer, a.n_slices, t, row);
-    const int i = unit.tile * kTileRows + row;
-    if (is_gate) {
-      state.beside[j] = y;
-    } else if (i < w.n_rows) {
-      gemv_emit(a.out, t, w.first_row + i, y, state.beside[j]);
-    }
-  });
+  const int buffer = state.buffer;
   state.buffer ^= 1;
+  const TileMatrix& w = a.w[unit.matrix];
+  const int t = threadIdx.x / kTileRows, row = threadIdx.x % kTileRows, i = unit.tile * kTileRows + row;
+  if (t >= a.n_tokens || i >= w.n_rows) return;
+  const float y = partials.total(buffer, a.n_slices, t, row);
+  if (a.units_a_group == 2 && unit.matrix == 0) {
+    state.beside = y;  // the gate
+  } else {
+    gemv_emit(a.out, t, w.first_row + i, y, state.beside);
+  }
 }
 
-// Blocks of 7 warps an SM: 65536 / (3 * 7 * 32) = 97, in steps of 8; three of 8 with 80. The rings of q6_K
-// have room for two, where several sequences' sums are beside them.
+// Three blocks of 7 warps an SM: 65536 / (3 * 7 * 32) = 97, in steps of 8; of 8 warps, 85. Two of 8: 128.
 constexpr int max_registers(bool wide, Types t) {
-  if (wide) return t == Types::kQ6_K || t == Types::kEitherK ? 120 : 96;
-  return t == Types::kEitherK ? 96 : 80;
+  return wide ? 128 : t == Types::kEitherK ? 96 : 80;
 }
 
 template <bool kWide, Types kTypes>
 __global__ void __maxnreg__(max_registers(kWide, kTypes))
     gemv_tiles_kernel(const __grid_constant__ TileArgs a) {
   using S = Stream<kTypes>;
+  constexpr int kStages = ring_stages(kWide);
   extern __shared__ uint4 rings[];  // [n_warps][kStages] tiles
   __shared__ Partials<kWide> partials;
   const int lane = threadIdx.x % kWarpLanes, warp = threadIdx.x / kWarpLanes,
@@ -171,7 +167,7 @@ __global__ void __maxnreg__(max_registers(kWide, kTypes))
   const half* x = a.x + (kWide ? int64_t{min(lane / 4, a.n_tokens - 1)} * a.n_cols : 0);
 
   let_dependents_start();  // they only take the room that this kernel's blocks leave
-  BlockState<kWide> state;
+  BlockState state;
   state.unit = static_cast<int>(blockIdx.x) * a.units_a_group;
   Cursor asked;  // kStages - 1 tiles ahead of the products
   S::enter(a, asked, warp < a.n_slices ? state.unit : a.n_units, warp);
@@ -185,7 +181,7 @@ __global__ void __maxnreg__(max_registers(kWide, kTypes))
   for (; state.unit < a.n_units; state.unit = next_unit(a, state.unit)) {
     const Unit unit = unit_at(a, state.unit);
     const bool is_q6 = kTypes == Types::kEitherK && a.w[unit.matrix].is_q6;
-    load_addends(a, unit, state);
+    load_addend(a, unit, state);
     for (int slice = warp; slice < a.n_slices; slice += n_warps) {
       TileSums<kWide> sums;
       sums.clear();
@@ -221,10 +217,11 @@ int multiprocessors() {
 
 using Kernel = void (*)(TileArgs);
 
-// A kernel, and the bytes of its tiles.
+// A kernel, the fewest warps it needs, and the bytes of a warp's ring.
 struct Choice {
   Kernel kernel;
-  size_t tile_bytes;
+  int min_warps;
+  size_t ring_bytes;
 };
 
 struct Launch {
@@ -247,7 +244,7 @@ int blocks_per_multiprocessor(const Launch& l) {
   return n;
 }
 
-// MINFER_GEMV_WARPS=n takes another number of warps a block; results do not depend on it.
+// MINFER_GEMV_WARPS=n takes another number of warps a block, min_warps at least; results are the same.
 int wanted_warps() {
   static const int n = [] {
     const char* value = std::getenv("MINFER_GEMV_WARPS");
@@ -260,7 +257,6 @@ int wanted_warps() {
 // on a card whose shared memory has no room for their rings.
 Launch choose_launch(const Choice& choice, int n_slices) {
   const Kernel kernel = choice.kernel;
-  const size_t ring = size_t{kStages} * choice.tile_bytes;
   static std::mutex mutex;
   static std::map<Kernel, cudaFuncAttributes> known;
   const std::lock_guard lock(mutex);
@@ -268,8 +264,11 @@ Launch choose_launch(const Choice& choice, int n_slices) {
   const cudaFuncAttributes& attributes = known[kernel];
   const size_t limit = shared_memory_limit(), fixed = attributes.sharedSizeBytes;
   int n_warps = wanted_warps() > 0 ? wanted_warps() : n_slices <= kMaxWarps ? n_slices : (n_slices + 1) / 2;
-  while (n_warps > 1 && fixed + static_cast<size_t>(n_warps) * ring > limit) --n_warps;
-  const size_t bytes = static_cast<size_t>(n_warps) * ring;
+  n_warps = std::max(n_warps, choice.min_warps);
+  while (n_warps > choice.min_warps && fixed + static_cast<size_t>(n_warps) * choice.ring_bytes > limit) {
+    --n_warps;
+  }
+  const size_t bytes = static_cast<size_t>(n_warps) * choice.ring_bytes;
   allow_shared_memory(reinterpret_cast<const void*>(kernel), bytes, "gemv");
   // Code made for an older card (as PTX it also runs on newer ones) does not wait for the kernels ahead.
   return {kernel, n_warps, bytes, std::min(attributes.ptxVersion, attributes.binaryVersion) >= 90};
@@ -289,8 +288,8 @@ int choose_grid(const Launch& l, int n_groups) {
 
 template <Types kTypes>
 Choice choice_of(bool wide) {
-  return {wide ? gemv_tiles_kernel<true, kTypes> : gemv_tiles_kernel<false, kTypes>,
-          ProductsOf<kTypes>::kTileBytes};
+  return {wide ? gemv_tiles_kernel<true, kTypes> : gemv_tiles_kernel<false, kTypes>, min_warps(wide),
+          size_t{ProductsOf<kTypes>::kTileBytes} * ring_stages(wide)};
 }
 
 Choice choose_kernel(TensorType type, bool either_k, bool wide) {
@@ -365,8 +364,9 @@ void gemv_tiles(const GemvArgs& a, int first_row, const GemvOutput& out, cudaStr
   args.n_slices = std::min(args.n_k, kMaxSlices);
   args.last_pieces = (args.n_cols - (args.n_k - 1) * kTileCols) / kPieceCols;
   args.out = out;
-  const Launch launch = choose_launch(choose_kernel(a.w[0].type, either_k, a.n_tokens > 1), args.n_slices);
-  launch_kernel(launch, choose_grid(launch, args.n_units / args.units_a_group), a.early, args, stream);
+  const bool wide = a.n_tokens > 1, early = a.early && !wide;
+  const Launch launch = choose_launch(choose_kernel(a.w[0].type, either_k, wide), args.n_slices);
+  launch_kernel(launch, choose_grid(launch, args.n_units / args.units_a_group), early, args, stream);
 }
 
 }  // namespace minfer::cu
