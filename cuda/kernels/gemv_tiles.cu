@@ -19,7 +19,7 @@
 // Shared:    the rings, and the slices' sums: two buffers, so that one barrier a unit is enough.
 // Bytes:     q4_K 2304, q6_K 3360 a tile for 8192 flops a sequence; x comes from L1. Issue slots, q4_K, one
 //            sequence: about 270 a tile; eight: 370; q6_K 370 and 510.
-// Measured:  H200 at 1980 MHz, second run, us for the 113 launches of a 7B decode step (4.37 GB) in a graph,
+// Measured:  H200, second run, us for the 113 launches of a 7B decode step (4.37 GB) in a graph,
 //            plain / early. One sequence, ring of 2: 1443 / 1376, of 3: 1541 / 1360, of 4: 1605 / 1387;
 //            reading alone (3): 1264 / 1190. Eight, ring of 3, two blocks (addends read late):
 //            2285 / 2281; three blocks with a quarter at a time 2558 / 2718 (of 2: 2506 / 2445, of 4: 2975 /
