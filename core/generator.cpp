@@ -114,7 +114,7 @@ Generation generate(Engine& engine, const Tokenizer& tokenizer, std::span<const 
   out.n_prompt = static_cast<int32_t>(prompt.size());
   Run run(engine, tokenizer, options, sink);
   try {
-    run.go(prompt, budget(engine, out.n_prompt, options), out);
+    run.go(prompt, budget(engine.hparams(), out.n_prompt, options), out);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kInterrupted) throw;
     out.reason = FinishReason::kInterrupted;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 #include <vector>
 
+#include "core/batch_check.h"
+#include "core/cancel.h"
 #include "core/error.h"
 #include "core/layer_probe.h"
 #include "core/tensor_map.h"
@@ -50,7 +52,6 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
 
   const HParams& hparams() const override { return h_; }
   std::string description() const override;
-  int32_t max_rows() const override { return kMaxRows; }
   void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   void set_profiler(Profiler* profiler) override { pipeline_.set_profiler(profiler); }
   uint64_t kv_bytes(int32_t n_tokens) const override { return KvCache::bytes(h_, n_tokens); }
@@ -75,7 +76,7 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
     last_argmax_.erase(seq);
     on_device_.clear();
   }
-  std::vector<Row> checked_rows(const Batch& batch) const;
+  std::optional<SequenceState> state(SeqId seq) const;
   bool is_next_step(std::span<const Row> rows) const;
   void decode(std::span<const Row> rows);
   void run(std::span<const Row> rows, size_t first_row);
@@ -112,6 +113,14 @@ std::string CudaEngine::description() const {
                      plan_.use_f16_cache ? "on" : "off");
 }
 
+std::optional<SequenceState> CudaEngine::state(SeqId seq) const {
+  if (!kv_.has(seq)) return std::nullopt;
+  const KvCache::Extent& extent = kv_.extent(seq);
+  SequenceState state{.length = extent.length, .room = extent.n_slots, .last_argmax = {}};
+  if (const auto last = last_argmax_.find(seq); last != last_argmax_.end()) state.last_argmax = last->second;
+  return state;
+}
+
 // Up to kGemvMaxRows rows of different sequences, all wanted, none with logits: the step that a graph holds.
 bool is_decode_step(std::span<const Row> rows) {
   if (rows.empty() || rows.size() > kGemvMaxRows) return false;
@@ -122,13 +131,14 @@ bool is_decode_step(std::span<const Row> rows) {
 }
 
 std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
-  const std::vector<Row> rows = checked_rows(batch);
+  const std::vector<Row> rows = checked_rows(batch, h_.n_vocab, [this](SeqId seq) { return state(seq); });
   results_.clear();
   logits_.clear();
   if (is_decode_step(rows) && probe_ == nullptr) {
     decode(rows);
   } else {
     for (size_t first = 0; first < rows.size(); first += kMaxRows) {
+      throw_if_interrupted();  // the groups before this one are in their sequences
       run(std::span(rows).subspan(first, std::min<size_t>(kMaxRows, rows.size() - first)), first);
     }
   }

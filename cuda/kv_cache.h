@@ -31,6 +31,7 @@ class KvCache {
   void copy(SeqId src, SeqId dst, int32_t n, cudaStream_t stream);
   void truncate(SeqId seq, int32_t n);
   void free(SeqId seq);
+  bool has(SeqId seq) const { return sequences_.contains(seq); }
   const Extent& extent(SeqId seq) const;
   void set_length(SeqId seq, int32_t n);
   KvArena arena(int32_t layer) const;

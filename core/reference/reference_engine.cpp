@@ -6,9 +6,10 @@
 #include <limits>
 #include <map>
 #include <new>
-#include <set>
+#include <optional>
 #include <vector>
 
+#include "core/batch_check.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/layer_probe.h"
@@ -72,7 +73,6 @@ class ReferenceEngine final : public Engine, public LayerProbed {
     return fmt::format("cpu, {} thread{}, {}", team_.n_threads(), team_.n_threads() == 1 ? "" : "s",
                        gguf::isa_name(gguf::isa()));
   }
-  int32_t max_rows() const override { return static_cast<int32_t>(kMaxRows); }
   void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   uint64_t kv_bytes(int32_t n_tokens) const override { return kv_.bytes(std::max(n_tokens, 0)); }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
@@ -95,9 +95,7 @@ class ReferenceEngine final : public Engine, public LayerProbed {
   std::span<const RowResult> forward(const Batch& batch) override;
 
  private:
-  std::vector<Row> checked_rows(const Batch& batch) const;
-  void check_row(const Batch& batch, size_t i) const;
-  TokenId resolve_token(const Batch& batch, size_t i) const;
+  std::optional<SequenceState> state(SeqId seq) const;
   void reserve_memory(std::span<const Row> rows);
   void run(std::span<const Row> rows, size_t first_row);
   void layer(int32_t l, std::span<const Row> rows);
@@ -248,7 +246,8 @@ RowResult ReferenceEngine::judge(std::span<const float> logits, int32_t bad_laye
 }
 
 std::span<const RowResult> ReferenceEngine::forward(const Batch& batch) {
-  const std::vector<Row> rows = checked_rows(batch);
+  const std::vector<Row> rows =
+      checked_rows(batch, hparams_.n_vocab, [this](SeqId seq) { return state(seq); });
   reserve_memory(rows);
   results_.clear();
   n_logit_rows_ = 0;
@@ -260,59 +259,11 @@ std::span<const RowResult> ReferenceEngine::forward(const Batch& batch) {
   return results_;
 }
 
-// The batch, its contract checked, with ids in place of kLastArgmax.
-std::vector<Row> ReferenceEngine::checked_rows(const Batch& batch) const {
-  std::vector<Row> rows = batch.rows;
-  std::set<SeqId> seen;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    check_row(batch, i);
-    const bool first = i == 0 || rows[i - 1].seq != rows[i].seq;
-    if (first && !seen.insert(rows[i].seq).second) {
-      throw Error(
-          ExitCode::kRuntime,
-          fmt::format("batch row {}: sequence {} has rows before, and not next to this one", i, rows[i].seq));
-    }
-    const int32_t needed = first ? kv_.length(rows[i].seq) : rows[i - 1].pos + 1;
-    if (rows[i].pos != needed) {
-      throw Error(ExitCode::kRuntime, fmt::format("batch row {}: position {} of sequence {}, needs {}", i,
-                                                  rows[i].pos, rows[i].seq, needed));
-    }
-    rows[i].token = resolve_token(batch, i);
-  }
-  return rows;
-}
-
-void ReferenceEngine::check_row(const Batch& batch, size_t i) const {
-  const Row& row = batch.rows[i];
-  if (!kv_.has(row.seq))
-    throw Error(ExitCode::kRuntime, fmt::format("batch row {}: no sequence {}", i, row.seq));
-  if (row.pos >= kv_.room(row.seq)) {
-    throw Error(ExitCode::kRuntime,
-                fmt::format("batch row {}: position {}, but sequence {} has room for {} tokens", i, row.pos,
-                            row.seq, kv_.room(row.seq)));
-  }
-  if (row.token != kLastArgmax && (row.token < 0 || row.token >= hparams_.n_vocab)) {
-    throw Error(ExitCode::kRuntime,
-                fmt::format("batch row {}: token {} is not in 0..{}", i, row.token, hparams_.n_vocab - 1));
-  }
-}
-
-TokenId ReferenceEngine::resolve_token(const Batch& batch, size_t i) const {
-  const Row& row = batch.rows[i];
-  if (row.token != kLastArgmax) return row.token;
-  for (size_t j = i; j > 0 && batch.rows[j - 1].seq == row.seq; --j) {
-    if (batch.rows[j - 1].want != Want::kNothing) {
-      throw Error(
-          ExitCode::kRuntime,
-          fmt::format("batch row {}: the last argmax of sequence {} is that of row {} of the same batch", i,
-                      row.seq, j - 1));
-    }
-  }
-  const auto last = last_argmax_.find(row.seq);
-  if (last == last_argmax_.end()) {
-    throw Error(ExitCode::kRuntime, fmt::format("batch row {}: sequence {} has no last argmax", i, row.seq));
-  }
-  return last->second;
+std::optional<SequenceState> ReferenceEngine::state(SeqId seq) const {
+  if (!kv_.has(seq)) return std::nullopt;
+  SequenceState state{.length = kv_.length(seq), .room = kv_.room(seq), .last_argmax = {}};
+  if (const auto last = last_argmax_.find(seq); last != last_argmax_.end()) state.last_argmax = last->second;
+  return state;
 }
 
 // Everything that forward() will need, so that nothing has changed where it is too much.
