@@ -22,7 +22,8 @@ void DecodeGraph::launch(int n_rows, cudaStream_t stream) {
   pipeline_.head(0, n_rows, stream);
   Profiler* profiler = pipeline_.profiler();
   if (profiler != nullptr) profiler->begin(stream);
-  advance({.choices = w_.choices.data(), .ids = w_.ids.data(), .pos = w_.pos.data(), .n_rows = n_rows}, stream);
+  advance({.choices = w_.choices.data(), .ids = w_.ids.data(), .pos = w_.pos.data(), .n_rows = n_rows},
+          stream);
   if (profiler != nullptr) profiler->end("advance", 0, 0, stream);
 }
 
@@ -44,7 +45,8 @@ cudaGraphExec_t DecodeGraph::capture(int n_rows, cudaStream_t stream) {
   return executable;
 }
 
-// A graph of its own: the profiler's events are nodes of it, so that no gap between launches is measured with the ops.
+// A graph of its own: the profiler's events are nodes of it, so that no gap between launches is measured with
+// the ops.
 void DecodeGraph::profiled_step(int n_rows, cudaStream_t stream) {
   const cudaGraphExec_t graph = capture(n_rows, stream);
   cudaError_t error = cudaGraphLaunch(graph, stream);

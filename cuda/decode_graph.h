@@ -1,5 +1,5 @@
-// One decode step (layers, head, choice, advance) as a captured graph. Positions, ids and slots are data in device
-// memory, so a graph is valid for every step and sequence; only the number of rows is structure.
+// One decode step (layers, head, choice, advance) as a captured graph. Positions, ids and slots are data in
+// device memory, so a graph is valid for every step and sequence; only the number of rows is structure.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,8 +18,8 @@ class DecodeGraph {
   DecodeGraph(const DecodeGraph&) = delete;
   DecodeGraph& operator=(const DecodeGraph&) = delete;
 
-  // Runs one step of n_rows (up to kGemvMaxRows) rows, every one of which is wanted. Afterwards w.ids and w.pos are
-  // those of the step that follows. MINFER_GRAPH=0 launches the kernels one by one.
+  // Runs one step of n_rows (up to kGemvMaxRows) rows, every one of which is wanted. Afterwards w.ids and
+  // w.pos are those of the step that follows. MINFER_GRAPH=0 launches the kernels one by one.
   void step(int n_rows, cudaStream_t stream);
   static bool enabled();
 

@@ -28,7 +28,9 @@ MemoryPlan plan_on_this_device(const HParams& h, const ModelTensors& tensors, co
   const MemoryPlan plan = plan_memory(h, tensors, options, free_bytes);
   spdlog::info("device memory: {}; {:.2f} GB free", plan.describe(), static_cast<double>(free_bytes) / 1e9);
   if (options.f16_cache == F16Cache::kAuto && !plan.use_f16_cache) {
-    spdlog::warn("--f16-cache auto: off, since f16 weights do not fit; prefill decodes each matrix as it goes and is slower");
+    spdlog::warn(
+        "--f16-cache auto: off, since f16 weights do not fit; prefill decodes each matrix as it goes and is "
+        "slower");
   }
   return plan;
 }
@@ -48,7 +50,10 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
         host_ints_(4 * kMaxRows),
         host_tiles_(kMaxRows),
         host_choices_(kMaxRows),
-        host_bad_layer_(kMaxRows) {}
+        host_bad_layer_(kMaxRows) {
+    spdlog::info("device memory: at most {:.2f} GB taken, {:.2f} GB announced",
+                 static_cast<double>(peak_device_memory()) / 1e9, static_cast<double>(plan_.total()) / 1e9);
+  }
 
   const HParams& hparams() const override { return h_; }
   std::string description() const override;
@@ -83,7 +88,8 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   void show_layer(int layer, std::span<const Row> rows, size_t first_row) const;
   void upload(std::span<const Row> rows);
   int upload_tiles(std::span<const Row> rows);
-  void collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n, std::span<const size_t> wanted);
+  void collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n,
+               std::span<const size_t> wanted);
 
   HParams h_;
   int32_t n_vocab_used_;
@@ -104,7 +110,8 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   std::vector<std::vector<float>> logits_;  // of the rows that wanted them
   std::map<SeqId, TokenId> last_argmax_;
   LayerProbe* probe_ = nullptr;
-  std::vector<Row> on_device_;  // the rows that w_.ids, w_.pos and w_.first_slot stand for now; empty: unknown
+  std::vector<Row>
+      on_device_;  // the rows that w_.ids, w_.pos and w_.first_slot stand for now; empty: unknown
 };
 
 std::string CudaEngine::description() const {
@@ -146,9 +153,9 @@ std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
 }
 
 bool CudaEngine::is_next_step(std::span<const Row> rows) const {
-  return std::equal(rows.begin(), rows.end(), on_device_.begin(), on_device_.end(), [](const Row& a, const Row& b) {
-    return a.seq == b.seq && a.pos == b.pos && a.token == b.token;
-  });
+  return std::equal(
+      rows.begin(), rows.end(), on_device_.begin(), on_device_.end(),
+      [](const Row& a, const Row& b) { return a.seq == b.seq && a.pos == b.pos && a.token == b.token; });
 }
 
 void CudaEngine::decode(std::span<const Row> rows) {
@@ -156,8 +163,8 @@ void CudaEngine::decode(std::span<const Row> rows) {
   if (!is_next_step(rows)) {
     upload(rows);
     for (int t = 0; t < n; ++t) host_ints_[3 * kMaxRows + size_t(t)] = t;
-    check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * size_t(n), cudaMemcpyHostToDevice,
-                          stream_.get()),
+    check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * size_t(n),
+                          cudaMemcpyHostToDevice, stream_.get()),
           "upload");
   }
   on_device_.clear();
@@ -167,7 +174,8 @@ void CudaEngine::decode(std::span<const Row> rows) {
   collect(rows, 0, 0, rows.size(), wanted);
   for (size_t t = 0; t < rows.size(); ++t) {
     kv_.set_length(rows[t].seq, rows[t].pos + 1);
-    on_device_.push_back({.token = results_[t].argmax, .pos = rows[t].pos + 1, .seq = rows[t].seq, .want = Want::kArgmax});
+    on_device_.push_back(
+        {.token = results_[t].argmax, .pos = rows[t].pos + 1, .seq = rows[t].seq, .want = Want::kArgmax});
   }
 }
 
@@ -183,8 +191,8 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
     host_ints_[3 * kMaxRows + wanted.size()] = static_cast<int32_t>(t);
     wanted.push_back(t);
   }
-  check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * wanted.size(), cudaMemcpyHostToDevice,
-                        stream_.get()),
+  check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * wanted.size(),
+                        cudaMemcpyHostToDevice, stream_.get()),
         "upload");
   for (size_t first = 0; first < wanted.size(); first += kMaxHeadRows) {
     const size_t n = std::min<size_t>(kMaxHeadRows, wanted.size() - first);
@@ -198,7 +206,9 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
 void CudaEngine::show_layer(int layer, std::span<const Row> rows, size_t first_row) const {
   const auto n = static_cast<size_t>(h_.n_embd);
   std::vector<float> x(rows.size() * n);
-  check(cudaMemcpyAsync(x.data(), w_.x.data(), x.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()), "download");
+  check(
+      cudaMemcpyAsync(x.data(), w_.x.data(), x.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()),
+      "download");
   stream_.synchronize("layer probe");
   for (size_t t = 0; t < rows.size(); ++t) {
     if (rows[t].want == Want::kNothing) continue;
@@ -216,7 +226,9 @@ void CudaEngine::upload(std::span<const Row> rows) {
     first_slot[t] = kv_.extent(rows[t].seq).first_slot;
   }
   const auto copy = [&](DeviceBuffer<int32_t>& to, const int32_t* from) {
-    check(cudaMemcpyAsync(to.data(), from, sizeof(int32_t) * rows.size(), cudaMemcpyHostToDevice, stream_.get()), "upload");
+    check(cudaMemcpyAsync(to.data(), from, sizeof(int32_t) * rows.size(), cudaMemcpyHostToDevice,
+                          stream_.get()),
+          "upload");
   };
   copy(w_.ids, ids);
   copy(w_.pos, pos);
@@ -236,18 +248,21 @@ int CudaEngine::upload_tiles(std::span<const Row> rows) {
   }
   const std::vector<FlashTile> tiles = flash_prefill_tiles(segments, h_.head_dim);
   std::copy(tiles.begin(), tiles.end(), host_tiles_.data());
-  check(cudaMemcpyAsync(w_.tiles.data(), host_tiles_.data(), sizeof(FlashTile) * tiles.size(), cudaMemcpyHostToDevice,
-                        stream_.get()),
+  check(cudaMemcpyAsync(w_.tiles.data(), host_tiles_.data(), sizeof(FlashTile) * tiles.size(),
+                        cudaMemcpyHostToDevice, stream_.get()),
         "upload");
   return static_cast<int>(tiles.size());
 }
 
 // Waits for the head's choices of wanted[first .. first + n) and makes results of them.
-void CudaEngine::collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n, std::span<const size_t> wanted) {
+void CudaEngine::collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n,
+                         std::span<const size_t> wanted) {
   const cudaStream_t s = stream_.get();
-  check(cudaMemcpyAsync(host_choices_.data(), w_.choices.data() + first, sizeof(Choice) * n, cudaMemcpyDeviceToHost, s),
+  check(cudaMemcpyAsync(host_choices_.data(), w_.choices.data() + first, sizeof(Choice) * n,
+                        cudaMemcpyDeviceToHost, s),
         "download");
-  check(cudaMemcpyAsync(host_bad_layer_.data(), w_.bad_layer.data(), sizeof(int32_t) * rows.size(), cudaMemcpyDeviceToHost, s),
+  check(cudaMemcpyAsync(host_bad_layer_.data(), w_.bad_layer.data(), sizeof(int32_t) * rows.size(),
+                        cudaMemcpyDeviceToHost, s),
         "download");
   stream_.synchronize("forward");
   for (size_t i = 0; i < n; ++i) {
@@ -257,10 +272,13 @@ void CudaEngine::collect(std::span<const Row> rows, size_t first_row, size_t fir
                      .argmax = std::max(choice.id, 0),
                      .max_logit = choice.max_logit,
                      .margin = choice.margin,
-                     .bad_layer = host_bad_layer_[t] >= 0 ? host_bad_layer_[t] : choice.finite ? -1 : h_.n_layer};
+                     .bad_layer = host_bad_layer_[t] >= 0 ? host_bad_layer_[t]
+                                  : choice.finite         ? -1
+                                                          : h_.n_layer};
     if (rows[t].want == Want::kLogits) {
       std::vector<float> row(static_cast<size_t>(h_.n_vocab));
-      check(cudaMemcpy(row.data(), w_.logits.data() + i * row.size(), row.size() * sizeof(float), cudaMemcpyDeviceToHost),
+      check(cudaMemcpy(row.data(), w_.logits.data() + i * row.size(), row.size() * sizeof(float),
+                       cudaMemcpyDeviceToHost),
             "download");
       logits_.push_back(std::move(row));
       result.logits = logits_.back();  // a vector's elements stay where they are when the outer one grows

@@ -19,7 +19,7 @@ struct CudaOptions {
   int32_t n_kv_tokens = 0;   // KV slots of all sequences together
   int32_t n_vocab_used = 0;  // rows of the head that argmax may choose: the tokenizer's vocabulary; 0: all
   F16Cache f16_cache = F16Cache::kAuto;
-  bool progress = false;     // a progress bar on stderr while loading
+  bool progress = false;  // a progress bar on stderr while loading
 };
 
 class Profiler;
@@ -32,8 +32,9 @@ class Profiled {
   virtual void set_profiler(Profiler* profiler) = 0;
 };
 
-// Loads the model onto the first device. Needed and free memory are logged before anything is allocated. Throws
-// Error(kDevice) where it does not fit (what would is named), Error(kModelFile) for a model that cannot run.
+// Loads the model onto the first device. Needed and free memory are logged before anything is allocated.
+// Throws Error(kDevice) where it does not fit (what would is named), Error(kModelFile) for a model that
+// cannot run.
 std::unique_ptr<Engine> make_cuda_engine(const gguf::Reader& file, const CudaOptions& options);
 
 }  // namespace minfer::cu

@@ -27,7 +27,8 @@ SeqId KvCache::reserve(int32_t n_tokens) {
   if (n_tokens < 0) throw Error(ExitCode::kRuntime, fmt::format("kv_reserve: {} tokens", n_tokens));
   std::vector<Extent> taken;
   for (const auto& [id, extent] : sequences_) taken.push_back(extent);
-  std::sort(taken.begin(), taken.end(), [](const Extent& a, const Extent& b) { return a.first_slot < b.first_slot; });
+  std::sort(taken.begin(), taken.end(),
+            [](const Extent& a, const Extent& b) { return a.first_slot < b.first_slot; });
   int32_t at = 0, largest = 0;
   for (const Extent& extent : taken) {
     largest = std::max(largest, extent.first_slot - at);
@@ -35,8 +36,9 @@ SeqId KvCache::reserve(int32_t n_tokens) {
     at = extent.first_slot + extent.n_slots;
   }
   if (n_slots_ - at < n_tokens) {
-    throw Error(ExitCode::kDevice, fmt::format("KV cache: needs {} contiguous slots, {} available (of {} in all)", n_tokens,
-                                               std::max(largest, n_slots_ - at), n_slots_));
+    throw Error(ExitCode::kDevice,
+                fmt::format("KV cache: needs {} contiguous slots, {} available (of {} in all)", n_tokens,
+                            std::max(largest, n_slots_ - at), n_slots_));
   }
   sequences_[next_] = {at, n_tokens, 0};
   return next_++;
@@ -48,14 +50,16 @@ KvCache::Extent& KvCache::find(SeqId seq) {
   return it->second;
 }
 
-const KvCache::Extent& KvCache::extent(SeqId seq) const { return const_cast<KvCache*>(this)->find(seq); }
+const KvCache::Extent& KvCache::extent(SeqId seq) const {
+  return const_cast<KvCache*>(this)->find(seq);
+}
 
 void KvCache::copy(SeqId src, SeqId dst, int32_t n, cudaStream_t stream) {
   const Extent& from = find(src);
   Extent& to = find(dst);
   if (n < 0 || n > from.length || n > to.n_slots) {
-    throw Error(ExitCode::kRuntime, fmt::format("kv_copy: {} tokens from a sequence of {} into room for {}", n, from.length,
-                                                to.n_slots));
+    throw Error(ExitCode::kRuntime, fmt::format("kv_copy: {} tokens from a sequence of {} into room for {}",
+                                                n, from.length, to.n_slots));
   }
   if (src != dst && n > 0) {
     // K and V of all layers and heads are [2 n_layer n_head_kv] rows of n_slots * head_dim: one strided copy.
@@ -72,7 +76,8 @@ void KvCache::copy(SeqId src, SeqId dst, int32_t n, cudaStream_t stream) {
 void KvCache::truncate(SeqId seq, int32_t n) {
   Extent& extent = find(seq);
   if (n < 0 || n > extent.length) {
-    throw Error(ExitCode::kRuntime, fmt::format("kv_truncate: to {} tokens, sequence {} has {}", n, seq, extent.length));
+    throw Error(ExitCode::kRuntime,
+                fmt::format("kv_truncate: to {} tokens, sequence {} has {}", n, seq, extent.length));
   }
   extent.length = n;
 }
@@ -82,7 +87,9 @@ void KvCache::free(SeqId seq) {
   sequences_.erase(seq);
 }
 
-void KvCache::set_length(SeqId seq, int32_t n) { find(seq).length = n; }
+void KvCache::set_length(SeqId seq, int32_t n) {
+  find(seq).length = n;
+}
 
 KvArena KvCache::arena(int32_t layer) const {
   half* k = arenas_.data() + 2 * layer_elements_ * static_cast<size_t>(layer);

@@ -1,4 +1,5 @@
-// K and V of every sequence on the device, f16: one arena a layer, of which a sequence owns one contiguous extent.
+// K and V of every sequence on the device, f16: one arena a layer, of which a sequence owns one contiguous
+// extent.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -14,7 +15,8 @@
 
 namespace minfer::cu {
 
-// A request's need is known (prompt and completion), so extents come from a plain first-fit allocator: no paging.
+// A request's need is known (prompt and completion), so extents come from a plain first-fit allocator: no
+// paging.
 class KvCache {
  public:
   struct Extent {
@@ -40,8 +42,8 @@ class KvCache {
   Extent& find(SeqId seq);
 
   int32_t n_layer_, n_head_kv_, head_dim_, n_slots_;
-  size_t layer_elements_;     // of K, or of V
-  DeviceBuffer<half> arenas_; // [n_layer, 2, n_head_kv, n_slots, head_dim]
+  size_t layer_elements_;      // of K, or of V
+  DeviceBuffer<half> arenas_;  // [n_layer, 2, n_head_kv, n_slots, head_dim]
   std::map<SeqId, Extent> sequences_;
   SeqId next_ = 0;
 };

@@ -15,12 +15,15 @@ namespace {
 // Left to the driver, the graph and allocation granularity.
 constexpr uint64_t kReserve = uint64_t{256} << 20;
 
-std::string gigabytes(uint64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+std::string gigabytes(uint64_t bytes) {
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+}
 
 struct Sizes {
   uint64_t blocks = 0;
   uint64_t f16 = 0;
-  uint64_t largest_f16 = 0;  // of the matrices that a GEMM reads (the head goes by matrix-vector products then)
+  uint64_t largest_f16 =
+      0;  // of the matrices that a GEMM reads (the head goes by matrix-vector products then)
 };
 
 uint64_t packed(const gguf::Tensor& t) {
@@ -52,11 +55,13 @@ Sizes sizes(const ModelTensors& tensors) {
 }  // namespace
 
 std::string MemoryPlan::describe() const {
-  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {}, workspace {}", gigabytes(total()), gigabytes(blocks),
-                     use_f16_cache ? gigabytes(f16_cache) : "off", gigabytes(kv), gigabytes(workspace + scratch));
+  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {}, workspace {}", gigabytes(total()),
+                     gigabytes(blocks), use_f16_cache ? gigabytes(f16_cache) : "off", gigabytes(kv),
+                     gigabytes(workspace + scratch));
 }
 
-MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const CudaOptions& options, uint64_t free_bytes) {
+MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const CudaOptions& options,
+                       uint64_t free_bytes) {
   const Sizes s = sizes(tensors);
   MemoryPlan plan;
   plan.blocks = s.blocks;
@@ -76,14 +81,16 @@ MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const Cuda
   } else if (with_cache(false)) {
     return plan;
   }
-  const std::string needed = fmt::format("device memory: {}, {} available", plan.describe(), gigabytes(available));
+  const std::string needed =
+      fmt::format("device memory: {}, {} available", plan.describe(), gigabytes(available));
   const uint64_t without_kv = plan.total() - plan.kv;
   const uint64_t a_token = KvCache::bytes(h, 1);
   if (with_cache(false) && options.f16_cache == F16Cache::kOn) {
     throw Error(ExitCode::kDevice, needed + "; --f16-cache off would fit");
   }
   if (without_kv + a_token <= available) {
-    throw Error(ExitCode::kDevice, fmt::format("{}; -c {} would fit", needed, (available - without_kv) / a_token));
+    throw Error(ExitCode::kDevice,
+                fmt::format("{}; -c {} would fit", needed, (available - without_kv) / a_token));
   }
   throw Error(ExitCode::kDevice, needed + "; no context would fit");
 }

@@ -23,6 +23,7 @@ struct MemoryPlan {
 };
 
 // Throws Error(kDevice) with needed and available, and what would fit.
-MemoryPlan plan_memory(const HParams& hparams, const ModelTensors& tensors, const CudaOptions& options, uint64_t free_bytes);
+MemoryPlan plan_memory(const HParams& hparams, const ModelTensors& tensors, const CudaOptions& options,
+                       uint64_t free_bytes);
 
 }  // namespace minfer::cu

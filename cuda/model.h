@@ -20,17 +20,17 @@ struct FusedWeight {
 };
 
 struct LayerWeights {
-  const float* attn_norm = nullptr;                // [n_embd]
-  FusedWeight qkv;                                 // rotated pairs adjacent
+  const float* attn_norm = nullptr;                  // [n_embd]
+  FusedWeight qkv;                                   // rotated pairs adjacent
   const float *q_norm = nullptr, *k_norm = nullptr;  // [head_dim] in the rows' order, or null
   FusedWeight o;
-  const float* ffn_norm = nullptr;                 // [n_embd]
+  const float* ffn_norm = nullptr;  // [n_embd]
   FusedWeight gate_up;
   FusedWeight down;
 };
 
 struct Model {
-  PackedMatrix token_embd;             // [n_vocab, n_embd]
+  PackedMatrix token_embd;  // [n_vocab, n_embd]
   std::vector<LayerWeights> layers;
   const float* output_norm = nullptr;  // [n_embd]
   FusedWeight output;                  // [n_vocab, n_embd]

@@ -36,8 +36,10 @@ GemvEpilogue gemv_epilogue(GemmEpilogue epilogue) {
 
 }  // namespace
 
-void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream, const std::function<void(int)>& after_layer) {
-  check(cudaMemsetAsync(w_.bad_layer.data(), 0xff, sizeof(int32_t) * static_cast<size_t>(n_rows), stream), "bad_layer");
+void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream,
+                      const std::function<void(int)>& after_layer) {
+  check(cudaMemsetAsync(w_.bad_layer.data(), 0xff, sizeof(int32_t) * static_cast<size_t>(n_rows), stream),
+        "bad_layer");
   timed("embed", 0, double(n_rows) * h_.n_embd * sizeof(float), stream, [&] {
     embed({.table = m_.token_embd, .ids = w_.ids.data(), .out = w_.x.data(), .n_tokens = n_rows}, stream);
   });
@@ -127,8 +129,8 @@ void Pipeline::attend(int l, int n_rows, int n_tiles, cudaStream_t stream) {
 }
 
 // `layer_before` is the layer whose output the row still is, where it turns out not to be finite.
-void Pipeline::norm(const float* weight, const FusedWeight& reader, int layer_before, int n_rows, const int32_t* rows,
-                    cudaStream_t stream) {
+void Pipeline::norm(const float* weight, const FusedWeight& reader, int layer_before, int n_rows,
+                    const int32_t* rows, cudaStream_t stream) {
   const bool f32 = gemm_wants_f32_a() && uses_gemm(reader, n_rows);
   timed("rmsnorm", 0, double(n_rows) * h_.n_embd * (f32 ? 8 : 6), stream, [&] {
     rmsnorm({.x = w_.x.data(),
@@ -145,8 +147,8 @@ void Pipeline::norm(const float* weight, const FusedWeight& reader, int layer_be
   });
 }
 
-// More rows than a matrix-vector product takes, and a f16 form of the matrix to be had. Without a resident cache the head
-// has none: a scratch of its size would cost more than reading its blocks a few times.
+// More rows than a matrix-vector product takes, and a f16 form of the matrix to be had. Without a resident
+// cache the head has none: a scratch of its size would cost more than reading its blocks a few times.
 bool Pipeline::uses_gemm(const FusedWeight& weight, int n_rows) const {
   const size_t n = size_t(weight.n_rows) * static_cast<size_t>(weight.n_cols);
   return n_rows > kGemvMaxRows && (weight.f16 != nullptr || w_.f16_scratch.size() >= n);
@@ -167,7 +169,8 @@ void Pipeline::product(const Product& p, int n_rows, cudaStream_t stream) {
     const int n = std::min(kGemvMaxRows, n_rows - t);
     Product group = p;
     group.x = (p.x ? p.x : w_.normed.data()) + size_t(t) * static_cast<size_t>(p.weight.n_cols);
-    group.out_f32 = p.out_f32 + size_t(t) * static_cast<size_t>(p.weight.n_rows);  // of more than one group: the head's
+    group.out_f32 =
+        p.out_f32 + size_t(t) * static_cast<size_t>(p.weight.n_rows);  // of more than one group: the head's
     timed(p.name, flops * n / n_rows, packed_size(p.weight), stream, [&] { product_gemv(group, n, stream); });
   }
 }
@@ -188,7 +191,9 @@ void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
 
 void Pipeline::product_gemm(const Product& p, int n_rows, cudaStream_t stream) {
   const bool f32 = p.x == nullptr && gemm_wants_f32_a();
-  gemm({.a = f32 ? nullptr : p.x ? p.x : w_.normed.data(),
+  gemm({.a = f32   ? nullptr
+             : p.x ? p.x
+                   : w_.normed.data(),
         .a_f32 = f32 ? w_.normed_f32.data() : nullptr,
         .b = p.weight.f16 ? p.weight.f16 : w_.f16_scratch.data(),
         .nt = n_rows,

@@ -1,5 +1,5 @@
-// The fixed sequence of kernels that takes token ids to logits. Two regimes: up to kGemvMaxRows rows read the weights
-// from their blocks, more of them go through the GEMM.
+// The fixed sequence of kernels that takes token ids to logits. Two regimes: up to kGemvMaxRows rows read the
+// weights from their blocks, more of them go through the GEMM.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,21 +16,23 @@
 
 namespace minfer::cu {
 
-// silu(gate) * up is kept times 2^-6 in f16, which so reaches 4.2e6, and down's epilogue undoes it: real Qwen2 files
-// pass 65504 there. Beyond it the product is Inf and the run stops.
+// silu(gate) * up is kept times 2^-6 in f16, which so reaches 4.2e6, and down's epilogue undoes it: real
+// Qwen2 files pass 65504 there. Beyond it the product is Inf and the run stops.
 inline constexpr float kFfnScale = 1.0f / 64;
 
 class Pipeline {
  public:
-  Pipeline(const HParams& hparams, int n_vocab_used, const Model& model, const KvCache& kv, Workspace& workspace)
+  Pipeline(const HParams& hparams, int n_vocab_used, const Model& model, const KvCache& kv,
+           Workspace& workspace)
       : h_(hparams), n_vocab_used_(n_vocab_used), m_(model), kv_(kv), w_(workspace) {}
 
-  // Runs n_rows rows, which the workspace's ids, pos, first_slot (and tiles, n_tiles of them, past kGemvMaxRows rows)
-  // describe, through all layers: w.x holds the residual stream afterwards, w.bad_layer the first bad layer of each row.
-  // after_layer, where there is one, is called when a layer's work has been put on the stream.
+  // Runs n_rows rows, which the workspace's ids, pos, first_slot (and tiles, n_tiles of them, past
+  // kGemvMaxRows rows) describe, through all layers: w.x holds the residual stream afterwards, w.bad_layer
+  // the first bad layer of each row. after_layer, where there is one, is called when a layer's work has been
+  // put on the stream.
   void layers(int n_rows, int n_tiles, cudaStream_t stream, const std::function<void(int)>& after_layer = {});
-  // Logits and choices of the rows listed in w.wanted[first .. first + n), n <= kMaxHeadRows, into w.logits and
-  // w.choices[first ..].
+  // Logits and choices of the rows listed in w.wanted[first .. first + n), n <= kMaxHeadRows, into w.logits
+  // and w.choices[first ..].
   void head(int first, int n, cudaStream_t stream);
 
   void set_profiler(Profiler* profiler) { profiler_ = profiler; }

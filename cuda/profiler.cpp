@@ -9,7 +9,8 @@ void record(const Event& event, cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &status), "profiler");
   const bool captured = status == cudaStreamCaptureStatusActive;
-  check(cudaEventRecordWithFlags(event.get(), stream, captured ? cudaEventRecordExternal : cudaEventRecordDefault),
+  check(cudaEventRecordWithFlags(event.get(), stream,
+                                 captured ? cudaEventRecordExternal : cudaEventRecordDefault),
         "profiler");
 }
 
@@ -20,7 +21,9 @@ Event& Profiler::event(size_t i) {
   return events_[i];
 }
 
-void Profiler::begin(cudaStream_t stream) { record(event(2 * spans_.size()), stream); }
+void Profiler::begin(cudaStream_t stream) {
+  record(event(2 * spans_.size()), stream);
+}
 
 void Profiler::end(const char* name, double flops, double bytes, cudaStream_t stream) {
   record(event(2 * spans_.size() + 1), stream);

@@ -18,8 +18,9 @@ class Profiler {
     double ms = 0, flops = 0, bytes = 0;  // summed over the calls
   };
 
-  // On a stream that is being captured, the events become part of the graph, and hold the times of its last launch.
-  // The work put on `stream` from begin to end belongs to `name`. flops and bytes are what the op has to do at least.
+  // On a stream that is being captured, the events become part of the graph, and hold the times of its last
+  // launch. The work put on `stream` from begin to end belongs to `name`. flops and bytes are what the op has
+  // to do at least.
   void begin(cudaStream_t stream);
   void end(const char* name, double flops, double bytes, cudaStream_t stream);
   // Device time from the first begin to the last end; waits for the device.

@@ -15,8 +15,8 @@
 namespace minfer::cu {
 namespace {
 
-// Little pinned memory and many threads: pinning costs 1 ms a 4 MB, and one thread copies 5 GB/s of the 30 that the bus
-// takes (PCIe 5, measured with 16 threads of two 4 MB buffers each).
+// Little pinned memory and many threads: pinning costs 1 ms a 4 MB, and one thread copies 5 GB/s of the 30
+// that the bus takes (PCIe 5, measured with 16 threads of two 4 MB buffers each).
 constexpr size_t kPieceBytes = size_t{4} << 20;
 constexpr int kMaxThreads = 16;
 
@@ -25,13 +25,16 @@ struct Piece {
   int first_row, n_rows;
 };
 
-size_t row_bytes(const Upload& u) { return u.blocks.size() / static_cast<size_t>(u.out.n_rows); }
+size_t row_bytes(const Upload& u) {
+  return u.blocks.size() / static_cast<size_t>(u.out.n_rows);
+}
 
 std::vector<Piece> cut(std::span<const Upload> uploads) {
   std::vector<Piece> pieces;
   for (const Upload& u : uploads) {
     const int rows = static_cast<int>(std::max<size_t>(1, kPieceBytes / row_bytes(u)));
-    for (int row = 0; row < u.out.n_rows; row += rows) pieces.push_back({&u, row, std::min(rows, u.out.n_rows - row)});
+    for (int row = 0; row < u.out.n_rows; row += rows)
+      pieces.push_back({&u, row, std::min(rows, u.out.n_rows - row)});
   }
   return pieces;
 }
@@ -47,8 +50,10 @@ class Lane {
     slot.free.synchronize();  // its last piece has left it
     const Upload& u = *piece.upload;
     const size_t bytes = row_bytes(u) * static_cast<size_t>(piece.n_rows);
-    std::memcpy(slot.host.data(), u.blocks.data() + row_bytes(u) * static_cast<size_t>(piece.first_row), bytes);
-    check(cudaMemcpyAsync(slot.device.data(), slot.host.data(), bytes, cudaMemcpyHostToDevice, stream_.get()), "upload");
+    std::memcpy(slot.host.data(), u.blocks.data() + row_bytes(u) * static_cast<size_t>(piece.first_row),
+                bytes);
+    check(cudaMemcpyAsync(slot.device.data(), slot.host.data(), bytes, cudaMemcpyHostToDevice, stream_.get()),
+          "upload");
     pack({.file_blocks = slot.device.data(),
           .out = u.out,
           .out_data = u.out_data,
@@ -77,7 +82,8 @@ class Lane {
 void upload_all(std::span<const Upload> uploads, const std::function<void(uint64_t)>& progress) {
   const std::vector<Piece> pieces = cut(uploads);
   size_t largest = 0;
-  for (const Piece& p : pieces) largest = std::max(largest, row_bytes(*p.upload) * static_cast<size_t>(p.n_rows));
+  for (const Piece& p : pieces)
+    largest = std::max(largest, row_bytes(*p.upload) * static_cast<size_t>(p.n_rows));
   int device = 0;
   check(cudaGetDevice(&device), "upload");
 

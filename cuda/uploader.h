@@ -1,4 +1,5 @@
-// File memory -> page-locked staging -> device, on several streams at once; each piece is packed where it arrives.
+// File memory -> page-locked staging -> device, on several streams at once; each piece is packed where it
+// arrives.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@ namespace minfer::cu {
 struct Upload {
   std::span<const std::byte> blocks;  // as in the file
   PackedMatrix out;
-  void* out_data = nullptr;           // = out.data, writable
+  void* out_data = nullptr;  // = out.data, writable
   RowOrder order;
 };
 
-// Returns when everything is on the device. `progress` is told the bytes done so far, from several threads but one at a
-// time; it may be empty. Throws Error(kDevice), and Error(kInterrupted) on Ctrl-C.
+// Returns when everything is on the device. `progress` is told the bytes done so far, from several threads
+// but one at a time; it may be empty. Throws Error(kDevice), and Error(kInterrupted) on Ctrl-C.
 void upload_all(std::span<const Upload> uploads, const std::function<void(uint64_t)>& progress);
 
 }  // namespace minfer::cu

@@ -17,7 +17,9 @@ namespace minfer::cu {
 namespace {
 
 constexpr size_t kAlignment = 256;
-size_t aligned(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t n) {
+  return (n + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::vector<float> decode(const gguf::Tensor& tensor) {
   std::vector<float> values(tensor.n_elements());
@@ -28,23 +30,27 @@ std::vector<float> decode(const gguf::Tensor& tensor) {
 // The rows of a q or k, and so its bias and norm, in the order that puts rotated pairs side by side.
 std::vector<float> reorder(const std::vector<float>& values, const RowOrder& order) {
   std::vector<float> out(values.size());
-  for (size_t i = 0; i < values.size(); ++i) out[static_cast<size_t>(reordered_row(order, static_cast<int>(i)))] = values[i];
+  for (size_t i = 0; i < values.size(); ++i)
+    out[static_cast<size_t>(reordered_row(order, static_cast<int>(i)))] = values[i];
   return out;
 }
 
 void refuse_bias(const gguf::Tensor* bias) {
   if (bias == nullptr) return;
-  throw Error(ExitCode::kModelFile,
-              fmt::format("tensor {}: the CUDA engine knows biases of q, k and v only; --device cpu runs this model", bias->name));
+  throw Error(
+      ExitCode::kModelFile,
+      fmt::format("tensor {}: the CUDA engine knows biases of q, k and v only; --device cpu runs this model",
+                  bias->name));
 }
 
 // A bar on stderr, redrawn in place.
 void draw_progress(uint64_t done, uint64_t total) {
   constexpr int kWidth = 40;
   const int filled = static_cast<int>(kWidth * done / std::max<uint64_t>(total, 1));
-  const std::string bar = std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(kWidth - filled), '.');
-  std::fprintf(stderr, "\rloading [%s] %3d %%%s", bar.c_str(), static_cast<int>(100 * done / std::max<uint64_t>(total, 1)),
-               done == total ? "\r\033[K" : "");
+  const std::string bar =
+      std::string(static_cast<size_t>(filled), '#') + std::string(static_cast<size_t>(kWidth - filled), '.');
+  std::fprintf(stderr, "\rloading [%s] %3d %%%s", bar.c_str(),
+               static_cast<int>(100 * done / std::max<uint64_t>(total, 1)), done == total ? "\r\033[K" : "");
 }
 
 }  // namespace
@@ -63,7 +69,8 @@ class Weights::Builder {
     uint64_t total = 0;
     for (const Upload& u : uploads_) total += u.blocks.size();
     const bool draw = progress && isatty(STDERR_FILENO);
-    upload_all(uploads_, draw ? [total](uint64_t done) { draw_progress(done, total); } : std::function<void(uint64_t)>());
+    upload_all(uploads_, draw ? [total](uint64_t done) { draw_progress(done, total); }
+                              : std::function<void(uint64_t)>());
     if (plan_.use_f16_cache) decode_all();
   }
 
@@ -77,14 +84,16 @@ class Weights::Builder {
     refuse_bias(t.output_bias);
     fuse(m.output, {t.output});
     m.token_embd = t.token_embd == t.output ? m.output.parts[0] : add_matrix(*t.token_embd, {});
-    const auto frequencies = rope_frequencies(h_, t.rope_freqs ? decode(*t.rope_freqs) : std::vector<float>());
+    const auto frequencies =
+        rope_frequencies(h_, t.rope_freqs ? decode(*t.rope_freqs) : std::vector<float>());
     w_.rope_freq_ = DeviceBuffer<double>(std::span<const double>(frequencies.radians));
     m.rope_freq = w_.rope_freq_.data();
     m.rope_magnitude = static_cast<float>(frequencies.magnitude);
   }
 
   void lay_out_layer(const LayerTensors& t, LayerWeights& layer) {
-    const RowOrder pairs = h_.rope_pairing == RopePairing::kNeox ? RowOrder{h_.head_dim, h_.n_rot} : RowOrder{};
+    const RowOrder pairs =
+        h_.rope_pairing == RopePairing::kNeox ? RowOrder{h_.head_dim, h_.n_rot} : RowOrder{};
     add_vector(&layer.attn_norm, decode(*t.attn_norm));
     fuse(layer.qkv, {t.attn_q, t.attn_k, t.attn_v}, pairs);
     if (t.attn_q_bias || t.attn_k_bias || t.attn_v_bias) add_vector(&layer.qkv.bias, qkv_bias(t, pairs));
@@ -95,13 +104,15 @@ class Weights::Builder {
     fuse(layer.gate_up, {t.ffn_gate, t.ffn_up});
     layer.gate_up.interleaved = true;
     fuse(layer.down, {t.ffn_down});
-    for (const gguf::Tensor* bias : {t.attn_output_bias, t.ffn_gate_bias, t.ffn_up_bias, t.ffn_down_bias}) refuse_bias(bias);
+    for (const gguf::Tensor* bias : {t.attn_output_bias, t.ffn_gate_bias, t.ffn_up_bias, t.ffn_down_bias})
+      refuse_bias(bias);
   }
 
   std::vector<float> qkv_bias(const LayerTensors& t, const RowOrder& pairs) {
     std::vector<float> bias;
     const auto append = [&](const gguf::Tensor* tensor, int n, const RowOrder& order) {
-      const std::vector<float> part = tensor ? reorder(decode(*tensor), order) : std::vector<float>(static_cast<size_t>(n));
+      const std::vector<float> part =
+          tensor ? reorder(decode(*tensor), order) : std::vector<float>(static_cast<size_t>(n));
       bias.insert(bias.end(), part.begin(), part.end());
     };
     append(t.attn_q_bias, h_.q_dim(), pairs);
@@ -111,7 +122,8 @@ class Weights::Builder {
   }
 
   // The rows of `order` are those of all parts but the third: q and k are rotated, v is not.
-  void fuse(FusedWeight& weight, std::initializer_list<const gguf::Tensor*> parts, const RowOrder& order = {}) {
+  void fuse(FusedWeight& weight, std::initializer_list<const gguf::Tensor*> parts,
+            const RowOrder& order = {}) {
     for (const gguf::Tensor* tensor : parts) {
       weight.parts[weight.n_parts] = add_matrix(*tensor, weight.n_parts < 2 ? order : RowOrder{});
       weight.n_cols = weight.parts[weight.n_parts].n_cols;
@@ -145,7 +157,8 @@ class Weights::Builder {
 
   void decode_all() {
     Stream stream;
-    for (const FusedWeight* weight : fused_) decode_fused(*weight, const_cast<half*>(weight->f16), stream.get());
+    for (const FusedWeight* weight : fused_)
+      decode_fused(*weight, const_cast<half*>(weight->f16), stream.get());
     stream.synchronize("dequant");
   }
 

@@ -9,7 +9,9 @@
 namespace minfer::cu {
 namespace {
 
-size_t qkv_dim(const HParams& h) { return static_cast<size_t>(h.q_dim()) + 2 * static_cast<size_t>(h.kv_dim()); }
+size_t qkv_dim(const HParams& h) {
+  return static_cast<size_t>(h.q_dim()) + 2 * static_cast<size_t>(h.kv_dim());
+}
 
 }  // namespace
 
@@ -34,11 +36,13 @@ Workspace::Workspace(const HParams& h, int n_rows, size_t scratch_elements)
       f16_scratch(scratch_elements) {}
 
 uint64_t Workspace::bytes(const HParams& h, int n_rows) {
-  const uint64_t a_row = 5 * sizeof(int32_t) + sizeof(FlashTile) + sizeof(Choice) +
-                         size_t(h.n_embd) * (sizeof(float) + sizeof(half) + (gemm_wants_f32_a() ? sizeof(float) : 0)) +
-                         qkv_dim(h) * sizeof(float) + 2 * size_t(h.q_dim()) * sizeof(half) + size_t(h.n_ff) * sizeof(half);
+  const uint64_t a_row =
+      5 * sizeof(int32_t) + sizeof(FlashTile) + sizeof(Choice) +
+      size_t(h.n_embd) * (sizeof(float) + sizeof(half) + (gemm_wants_f32_a() ? sizeof(float) : 0)) +
+      qkv_dim(h) * sizeof(float) + 2 * size_t(h.q_dim()) * sizeof(half) + size_t(h.n_ff) * sizeof(half);
   return a_row * static_cast<uint64_t>(n_rows) + size_t{kMaxHeadRows} * h.n_vocab * sizeof(float) +
-         argmax_scratch_bytes(kMaxHeadRows) + flash_decode_partials(kGemvMaxRows, h.n_head, h.head_dim) * sizeof(float);
+         argmax_scratch_bytes(kMaxHeadRows) +
+         flash_decode_partials(kGemvMaxRows, h.n_head, h.head_dim) * sizeof(float);
 }
 
 }  // namespace minfer::cu

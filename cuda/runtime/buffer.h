@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/device_memory.h"
 
 namespace minfer::cu {
 
@@ -17,10 +18,10 @@ class DeviceBuffer {
  public:
   DeviceBuffer() = default;
   explicit DeviceBuffer(size_t n) : n_(n) {
-    if (n > 0) check(cudaMalloc(reinterpret_cast<void**>(&data_), n * sizeof(T)), "device memory");
+    if (n > 0) data_ = static_cast<T*>(allocate_device(n * sizeof(T)));
   }
   explicit DeviceBuffer(std::span<const T> host) : DeviceBuffer(host.size()) { upload(host); }
-  ~DeviceBuffer() { cudaFree(data_); }
+  ~DeviceBuffer() { free_device(data_, bytes()); }
   DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
     DeviceBuffer(std::move(other)).swap(*this);
@@ -60,7 +61,8 @@ class PinnedBuffer {
     if (n > 0) check(cudaMallocHost(reinterpret_cast<void**>(&data_), n * sizeof(T)), "page-locked memory");
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
-  PinnedBuffer(PinnedBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), n_(std::exchange(other.n_, 0)) {}
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), n_(std::exchange(other.n_, 0)) {}
   PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(n_, other.n_);

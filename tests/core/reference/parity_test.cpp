@@ -1,44 +1,21 @@
 // The reference engine against the true logits of tiny models, and against itself: however a prompt is cut,
 // whatever stands beside it and however many threads there are, the same bits.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/reference/reference_engine.h"
 #include "tests/support/catch.h"
 #include "tests/support/oracle.h"
+#include "tests/support/parity_case.h"
 
 namespace minfer {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct ParityCase {
-  std::string name;
-  fs::path model;
-  std::vector<TokenId> token_ids;
-  std::vector<int32_t> rows;
-  std::vector<TokenId> argmax_every_row;
-  std::vector<float> logits;  // [rows, n_vocab]
-  int32_t n_vocab = 0;
-};
-
-ParityCase read_case(const fs::path& path) {
-  const auto json = nlohmann::json::parse(test::read_file(path));
-  ParityCase c;
-  c.name = path.stem().string();
-  c.model = path.parent_path() / json.at("model").get<std::string>();
-  json.at("token_ids").get_to(c.token_ids);
-  json.at("rows").get_to(c.rows);
-  json.at("argmax_every_row").get_to(c.argmax_every_row);
-  json.at("n_vocab").get_to(c.n_vocab);
-  const std::string bytes = test::read_file(path.parent_path() / (c.name + ".logits.f32.bin"));
-  c.logits.resize(c.rows.size() * static_cast<size_t>(c.n_vocab));
-  REQUIRE(bytes.size() == c.logits.size() * sizeof(float));
-  std::memcpy(c.logits.data(), bytes.data(), bytes.size());
-  return c;
-}
+using test::ParityCase;
+using test::read_parity_case;
+using test::relative_error;
+using test::run_chunks;
 
 using Logits = std::vector<float>;  // [n_tokens, n_vocab]
 
@@ -50,32 +27,8 @@ void append(Logits& logits, std::span<const RowResult> results) {
   for (const RowResult& r : results) logits.insert(logits.end(), r.logits.begin(), r.logits.end());
 }
 
-// The logits of `ids` in a sequence of their own, `chunk` rows at a time.
-Logits run_chunks(Engine& engine, std::span<const TokenId> ids, size_t chunk) {
-  const SeqId seq = engine.kv_reserve(static_cast<int32_t>(ids.size()));
-  Logits logits;
-  for (size_t begin = 0; begin < ids.size(); begin += chunk) {
-    Batch batch;
-    for (size_t i = begin; i < std::min(begin + chunk, ids.size()); ++i) {
-      batch.add(seq, static_cast<int32_t>(i), ids[i], Want::kLogits);
-    }
-    append(logits, engine.forward(batch));
-  }
-  engine.kv_free(seq);
-  return logits;
-}
-
 bool same_bits(const Logits& a, const Logits& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-double relative_error(std::span<const float> ours, const float* truth) {
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    difference += std::pow(double{ours[i]} - truth[i], 2);
-    norm += std::pow(double{truth[i]}, 2);
-  }
-  return std::sqrt(difference / norm);
 }
 
 }  // namespace
@@ -84,7 +37,7 @@ TEST_CASE("parity: logits of every tiny model are the truth's", "[oracle][parity
   const auto files = test::oracle_files("parity", ".json");
   if (files.empty()) MINFER_SKIP("no parity oracle");
   for (const fs::path& path : files) {
-    const ParityCase c = read_case(path);
+    const ParityCase c = read_parity_case(path);
     CAPTURE(c.name);
     const gguf::Reader file = gguf::Reader::open(c.model);
     const auto engine = load(file);
@@ -100,7 +53,7 @@ TEST_CASE("parity: logits of every tiny model are the truth's", "[oracle][parity
     double sum = 0, worst = 0;
     for (size_t i = 0; i < c.rows.size(); ++i) {
       const RowResult& result = results[static_cast<size_t>(c.rows[i])];
-      const double error = relative_error(result.logits, &c.logits[i * static_cast<size_t>(c.n_vocab)]);
+      const double error = relative_error(result.logits, c.truth(i));
       sum += error;
       worst = std::max(worst, error);
     }
@@ -125,7 +78,7 @@ TEST_CASE("parity: a prompt cut anywhere gives the same bits", "[oracle][parity]
   const auto files = test::oracle_files("parity", ".json");
   if (files.empty()) MINFER_SKIP("no parity oracle");
   for (const fs::path& path : files) {
-    const ParityCase c = read_case(path);
+    const ParityCase c = read_parity_case(path);
     CAPTURE(c.name);
     const gguf::Reader file = gguf::Reader::open(c.model);
     const auto engine = load(file);
@@ -144,7 +97,7 @@ TEST_CASE("parity: the number of threads and the neighbours change no bit", "[or
   const auto files = test::oracle_files("parity", ".json");
   if (files.empty()) MINFER_SKIP("no parity oracle");
   for (const fs::path& path : files) {
-    const ParityCase c = read_case(path);
+    const ParityCase c = read_parity_case(path);
     CAPTURE(c.name);
     const gguf::Reader file = gguf::Reader::open(c.model);
     const auto a = std::span(c.token_ids).first(211), b = std::span(c.token_ids).last(150);
