@@ -17,8 +17,7 @@ struct Device {
 };
 
 // Looks at the card, not at the model: what must fail before a large file is touched. Throws Error(kDevice)
-// where
-// --device cuda cannot be had: it never falls back to the CPU.
+// where --device cuda cannot be had: it never falls back to the CPU.
 Device choose_device(const Options& options);
 
 // Says on stderr what runs and why. n_kv_tokens: KV slots of all sequences together, which the CUDA engine

@@ -5,13 +5,12 @@
 #include "apps/device.h"
 #include "apps/modes.h"
 #include "apps/output.h"
-#include "core/reference/reference_engine.h"
 
 namespace minfer {
 namespace {
 
 std::string line(std::string_view label, std::string_view value) {
-  return fmt::format("{:<18}{}\n", label, value);
+  return fmt::format("{:<18}{}\n", label, gguf::printable(value));
 }
 
 std::string megabytes(uint64_t bytes) {
@@ -105,8 +104,7 @@ ExitCode run_info(const Options& options) {
   write_stdout(describe_tokenizer(*tokenizer));
   const HParams hparams = HParams::read(file);
   write_stdout(describe_hparams(hparams));
-  const auto engine =
-      make_reference_engine(file, {.n_threads = options.n_threads, .n_vocab_used = tokenizer->n_vocab()});
+  const auto engine = make_cpu_engine(options, file, *tokenizer);
   write_stdout(describe_memory(file, *engine, options.n_ctx > 0 ? options.n_ctx : hparams.n_ctx_train));
   return ExitCode::kOk;
 }

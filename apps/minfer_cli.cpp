@@ -37,7 +37,7 @@ minfer::ExitCode run(int argc, char** argv) {
 }
 
 minfer::ExitCode fail(minfer::ExitCode code, const char* what) {
-  spdlog::error("{}", what);
+  spdlog::error("{}", minfer::gguf::printable(what));  // what a user or a file wrote stays on one line
   return code;
 }
 

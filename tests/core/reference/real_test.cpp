@@ -22,6 +22,8 @@ Outcome run_case(Engine& engine, const nlohmann::json& c) {
   const auto prompt = c.at("prompt_ids").get<std::vector<TokenId>>();
   const auto truth = c.at("generated_ids").get<std::vector<TokenId>>();
   const auto margin = c.at("margin").get<std::vector<double>>();
+  REQUIRE_FALSE(truth.empty());
+  REQUIRE(margin.size() == truth.size());
   const SeqId seq = engine.kv_reserve(static_cast<int32_t>(prompt.size() + truth.size()));
   Batch batch;
   for (size_t i = 0; i < prompt.size(); ++i) batch.add(seq, static_cast<int32_t>(i), prompt[i]);
