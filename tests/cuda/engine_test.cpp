@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -118,6 +120,20 @@ void check_unequal_sequences(const ParityCase& c, Engine& engine) {
   for (const SeqId seq : seqs) engine.kv_free(seq);
 }
 
+// Calls `action`, which must throw Error(kDevice) that says each of `texts`; returns the message.
+std::string refused(const std::function<void()>& action, std::initializer_list<const char*> texts) {
+  try {
+    action();
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(error.code() == ExitCode::kDevice);
+    for (const char* text : texts) CHECK(std::string(error.what()).find(text) != std::string::npos);
+    return error.what();
+  }
+  FAIL_CHECK("not refused");
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("engine: logits are the truth's within f16, however a prompt is cut",
@@ -141,47 +157,43 @@ TEST_CASE("engine: logits are the truth's within f16, however a prompt is cut",
   }
 }
 
-TEST_CASE("engine: twenty runs give the same bits", "[cuda][engine][oracle]") {
+// Before each run another prompt goes through the engine, at other lengths: whatever a kernel reads without
+// having written it, in the workspace or in the KV cache, is other data every time. Half way a second engine
+// comes, in memory of its own, and must give the same bits too.
+TEST_CASE("engine: twenty runs give the same bits, whatever ran in between", "[cuda][engine][oracle]") {
   MINFER_REQUIRE_GPU();
-  for (const ParityCase& c : parity_cases()) {
+  const auto cases = parity_cases();
+  if (cases.empty()) MINFER_SKIP("no parity oracle");
+  for (const ParityCase& c : cases) {
     const auto file = gguf::Reader::open(c.model);
-    const auto engine = load(file, 1024);
+    const auto first_engine = load(file, 1024);
+    std::unique_ptr<Engine> second_engine;
     const auto ids = std::span(c.token_ids).first(300);
-    const auto all_at_once = run_chunks(*engine, ids, ids.size());
-    const auto few_at_a_time = run_chunks(*engine, ids.first(40), 3);
+    const auto all_at_once = run_chunks(*first_engine, ids, ids.size());
+    const auto few_at_a_time = run_chunks(*first_engine, ids.first(40), 3);
+    const auto generated = generate_ids(*first_engine, ids.first(23), 20, false);
     for (int run = 0; run < 20; ++run) {
       INFO(c.name << ", run " << run);
-      REQUIRE(run_chunks(*engine, ids, ids.size()) == all_at_once);
-      REQUIRE(run_chunks(*engine, ids.first(40), 3) == few_at_a_time);
+      if (run == 10) second_engine = load(file, 2048);
+      for (Engine* engine : {first_engine.get(), second_engine.get()}) {
+        if (engine == nullptr) continue;
+        const auto other = std::span(c.token_ids).subspan(400 + static_cast<size_t>(run), 600);
+        run_chunks(*engine, other, other.size() - static_cast<size_t>(run));
+        REQUIRE(run_chunks(*engine, ids, ids.size()) == all_at_once);
+        generate_ids(*engine, other.first(77), 3, true);
+        REQUIRE(run_chunks(*engine, ids.first(40), 3) == few_at_a_time);
+        REQUIRE(generate_ids(*engine, ids.first(23), 20, false) == generated);
+      }
     }
   }
 }
 
-namespace {
-
-std::vector<TokenId> generate_ids(Engine& engine, std::span<const TokenId> prompt, int n, bool by_id) {
-  const SeqId seq = engine.kv_reserve(static_cast<int32_t>(prompt.size()) + n);
-  Batch batch;
-  for (size_t t = 0; t < prompt.size(); ++t) {
-    batch.add(seq, static_cast<int32_t>(t), prompt[t],
-              t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
-  }
-  std::vector<TokenId> ids = {engine.forward(batch).back().argmax};
-  for (int i = 0; i + 1 < n; ++i) {
-    Batch step;
-    step.add(seq, static_cast<int32_t>(prompt.size()) + i, by_id ? ids.back() : kLastArgmax, Want::kArgmax);
-    ids.push_back(engine.forward(step).back().argmax);
-  }
-  engine.kv_free(seq);
-  return ids;
-}
-
-}  // namespace
-
 TEST_CASE("engine: decoding by id, by the last argmax, with the graph and without gives the same tokens",
           "[cuda][engine][oracle]") {
   MINFER_REQUIRE_GPU();
-  for (const ParityCase& c : parity_cases()) {
+  const auto cases = parity_cases();
+  if (cases.empty()) MINFER_SKIP("no parity oracle");
+  for (const ParityCase& c : cases) {
     INFO(c.name);
     const auto file = gguf::Reader::open(c.model);
     const auto prompt = std::span(c.token_ids).first(23);
@@ -220,22 +232,48 @@ TEST_CASE("engine: what does not fit is refused with both numbers", "[cuda][engi
   MINFER_REQUIRE_GPU();
   const auto bytes = small_model(64);
   const auto file = gguf::Reader::from_bytes(bytes);
-  const auto refused = [&](auto&& action, const std::string& text) {
-    try {
-      action();
-      FAIL("not refused");
-    } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::kDevice);
-      INFO(error.what());
-      CHECK(std::string(error.what()).find(text) != std::string::npos);
-    }
-  };
-  refused([&] { load(file, 2000000000); }, "would fit");
+  refused([&] { load(file, 2000000000); }, {" GB needed", " GB available", "would fit"});
   const auto engine = load(file, 100);
-  refused([&] { engine->kv_reserve(101); }, "needs 101");
-  const auto odd = small_model(32);
-  const auto odd_file = gguf::Reader::from_bytes(odd);
-  CHECK_THROWS_AS(load(odd_file, 100), Error);  // no kernel for head_dim 32
+  refused([&] { engine->kv_reserve(101); }, {"needs 101"});
+}
+
+TEST_CASE("engine: a head dim without a kernel is refused by its number", "[cuda][engine]") {
+  MINFER_REQUIRE_GPU();
+  const auto bytes = small_model(32);
+  const auto file = gguf::Reader::from_bytes(bytes);
+  refused([&] { load(file, 100); }, {"head dim 32", "64, 96, 128 and 256"});
+}
+
+// Hidden, since it takes nearly all memory of the card: `test_cuda "[hog]"`.
+TEST_CASE("hogged memory: a model is refused with both numbers, and loads once memory is back",
+          "[.hog][cuda][oracle]") {
+  MINFER_REQUIRE_GPU();
+  const auto paths = oracle_files("parity", ".json");
+  if (paths.empty()) MINFER_SKIP("no parity oracle");
+  const auto file = gguf::Reader::open(read_parity_case(paths.front()).model);
+  load(file, 64);  // every kernel is loaded, so that the hog leaves what it says
+  constexpr int32_t kManyTokens = 500000;
+  constexpr size_t kLeft = 300'000'000;
+  const auto free_memory = [] {
+    size_t free_bytes = 0, total_bytes = 0;
+    cu::check(cudaMemGetInfo(&free_bytes, &total_bytes), "free memory");
+    return free_bytes;
+  };
+  {
+    REQUIRE(free_memory() > 2 * kLeft);
+    const cu::DeviceBuffer<std::byte> hog(free_memory() - kLeft);
+    const auto said = refused([&] { load(file, kManyTokens); }, {" GB needed", " GB available"});
+    std::printf("hogged memory: %s\n", said.c_str());
+    double needed = 0, available = 0;
+    const size_t comma = said.rfind(", ", said.find(" GB available"));
+    REQUIRE(std::sscanf(said.c_str(), "device memory: %lf GB needed", &needed) == 1);
+    REQUIRE(comma != std::string::npos);
+    REQUIRE(std::sscanf(said.c_str() + comma, ", %lf GB available", &available) == 1);
+    CHECK(available <= 0.3);
+    CHECK(needed > available);
+    refused([] { cu::DeviceBuffer<std::byte>(size_t{1} << 30); }, {"needs 1073741824 bytes", " available"});
+  }
+  CHECK(load(file, kManyTokens) != nullptr);
 }
 
 TEST_CASE("engine: a weight that is not finite is found in its layer", "[cuda][engine]") {
@@ -260,51 +298,92 @@ TEST_CASE("engine: a weight that is not finite is found in its layer", "[cuda][e
   CHECK(engine->forward(batch).back().bad_layer == 1);
 }
 
+namespace {
+
+struct FreeRunning {
+  int n_equal = 0, n_cases = 0;
+};
+
+// Feeds the truth's own ids, step by step: a choice with a margin must be the truth's. Returns how far the
+// top5 logits are from the truth's at most.
+double follow_truth(Engine& engine, const nlohmann::json& c) {
+  const auto prompt = c.at("prompt_ids").get<std::vector<TokenId>>();
+  const auto truth = c.at("generated_ids").get<std::vector<TokenId>>();
+  const auto margin = c.at("margin").get<std::vector<double>>();
+  const auto top5 = c.at("top5").get<std::vector<std::vector<std::pair<TokenId, float>>>>();
+  const SeqId seq = engine.kv_reserve(static_cast<int32_t>(prompt.size() + truth.size()));
+  double worst = 0;
+  for (size_t step = 0; step < truth.size(); ++step) {
+    Batch batch;
+    if (step == 0) {
+      for (size_t t = 0; t < prompt.size(); ++t) {
+        batch.add(seq, static_cast<int32_t>(t), prompt[t],
+                  t + 1 == prompt.size() ? Want::kLogits : Want::kNothing);
+      }
+    } else {
+      batch.add(seq, static_cast<int32_t>(prompt.size() + step - 1), truth[step - 1], Want::kLogits);
+    }
+    const RowResult result = engine.forward(batch).back();
+    INFO("step " << step << " margin " << margin[step]);
+    CHECK(result.finite());
+    if (margin[step] >= 0.05) CHECK(result.argmax == truth[step]);
+    for (const auto& [id, logit] : top5[step]) {
+      const double error = std::abs(double{result.logits[static_cast<size_t>(id)]} - logit);
+      worst = std::isnan(error) ? INFINITY : std::max(worst, error);
+    }
+  }
+  engine.kv_free(seq);
+  return worst;
+}
+
+FreeRunning check_real_model(const std::string& name, const std::filesystem::path& model,
+                             const nlohmann::json& cases) {
+  const auto file = gguf::Reader::open(model);
+  const auto tokenizer = Tokenizer::from_metadata(file.metadata());
+  const auto engine = cu::make_cuda_engine(file, {.n_kv_tokens = 1024, .n_vocab_used = tokenizer->n_vocab()});
+  FreeRunning free_running;
+  double worst_top5 = 0;
+  for (const auto& c : cases) {
+    INFO(name << " case " << free_running.n_cases);
+    worst_top5 = std::max(worst_top5, follow_truth(*engine, c));
+    const auto truth = c.at("generated_ids").get<std::vector<TokenId>>();
+    const auto ours = generate_ids(*engine, c.at("prompt_ids").get<std::vector<TokenId>>(),
+                                   static_cast<int>(truth.size()), false);
+    free_running.n_equal += ours == truth;
+    ++free_running.n_cases;
+  }
+  std::printf("free running: %s, %d of %d equal to the end; top5 logits within %.3f\n", name.c_str(),
+              free_running.n_equal, free_running.n_cases, worst_top5);
+  // Logits of this model have a norm of about 15 * sqrt(49152); an f16 error of 2e-3 of it, four sigma.
+  CHECK(worst_top5 < 4 * 2e-3 * 15);
+  return free_running;
+}
+
+}  // namespace
+
 TEST_CASE("engine: fed a real model's true ids, every clear choice is the truth's (real model)",
           "[cuda][engine][oracle][real]") {
   MINFER_REQUIRE_GPU();
-  for (const auto& path : oracle_files("real", ".json")) {
+  const auto paths = oracle_files("real", ".json");
+  if (paths.empty()) MINFER_SKIP("no oracle of real models");
+  FreeRunning sum;
+  std::string absent;
+  for (const auto& path : paths) {
     const auto json = nlohmann::json::parse(read_file(path));
-    const auto model = find_model_like(json.at("model").get<std::string>());
-    if (!model) MINFER_SKIP("no model " + json.at("model").get<std::string>());
-    const auto file = gguf::Reader::open(*model);
-    const auto tokenizer = Tokenizer::from_metadata(file.metadata());
-    const auto engine =
-        cu::make_cuda_engine(file, {.n_kv_tokens = 1024, .n_vocab_used = tokenizer->n_vocab()});
-    int n_equal = 0, n_cases = 0;
-    double worst_top5 = 0;
-    for (const auto& c : json.at("cases")) {
-      const auto prompt = c.at("prompt_ids").get<std::vector<TokenId>>();
-      const auto truth = c.at("generated_ids").get<std::vector<TokenId>>();
-      const auto margin = c.at("margin").get<std::vector<double>>();
-      const auto top5 = c.at("top5").get<std::vector<std::vector<std::pair<TokenId, float>>>>();
-      const SeqId seq = engine->kv_reserve(static_cast<int32_t>(prompt.size() + truth.size()));
-      for (size_t step = 0; step < truth.size(); ++step) {
-        Batch batch;
-        if (step == 0) {
-          for (size_t t = 0; t < prompt.size(); ++t) {
-            batch.add(seq, static_cast<int32_t>(t), prompt[t],
-                      t + 1 == prompt.size() ? Want::kLogits : Want::kNothing);
-          }
-        } else {
-          batch.add(seq, static_cast<int32_t>(prompt.size() + step - 1), truth[step - 1], Want::kLogits);
-        }
-        const RowResult result = engine->forward(batch).back();
-        INFO(path << " case " << n_cases << " step " << step << " margin " << margin[step]);
-        CHECK(result.finite());
-        if (margin[step] >= 0.05) CHECK(result.argmax == truth[step]);
-        for (const auto& [id, logit] : top5[step]) {
-          worst_top5 = std::max(worst_top5, std::abs(double{result.logits[static_cast<size_t>(id)]} - logit));
-        }
-      }
-      engine->kv_free(seq);
-      auto ours = generate_ids(*engine, prompt, static_cast<int>(truth.size()), false);
-      n_equal += ours == truth;
-      ++n_cases;
+    const auto name = json.at("model").get<std::string>();
+    const auto model = find_model_like(name);
+    if (!model) {
+      // Not the line of MINFER_SKIP: ctest would take the whole case, failures and all, for skipped.
+      std::printf("SKIPPED in part: no model %s\n", name.c_str());
+      absent += (absent.empty() ? "no model " : ", ") + name;
+      continue;
     }
-    std::printf("%s: free running, %d of %d equal to the end; top5 logits within %.3f\n", path.stem().c_str(),
-                n_equal, n_cases, worst_top5);
-    // Logits of this model have a norm of about 15 * sqrt(49152); an f16 error of 2e-3 of it, four sigma.
-    CHECK(worst_top5 < 4 * 2e-3 * 15);
+    const FreeRunning one = check_real_model(name, *model, json.at("cases"));
+    sum.n_equal += one.n_equal;
+    sum.n_cases += one.n_cases;
   }
+  if (sum.n_cases == 0) MINFER_SKIP(absent);
+  std::printf("free running: %d of %d equal to the end in all\n", sum.n_equal, sum.n_cases);
+  // llama.cpp: 4 of these 16. f16 leaves 12 or so; fewer than 10 has a cause.
+  if (sum.n_cases >= 16) CHECK(sum.n_equal >= 10);
 }

@@ -51,4 +51,21 @@ std::vector<float> run_chunks(Engine& engine, std::span<const TokenId> ids, size
   return logits;
 }
 
+std::vector<TokenId> generate_ids(Engine& engine, std::span<const TokenId> prompt, int n, bool by_id) {
+  const SeqId seq = engine.kv_reserve(static_cast<int32_t>(prompt.size()) + n);
+  Batch batch;
+  for (size_t t = 0; t < prompt.size(); ++t) {
+    batch.add(seq, static_cast<int32_t>(t), prompt[t],
+              t + 1 == prompt.size() ? Want::kArgmax : Want::kNothing);
+  }
+  std::vector<TokenId> ids = {engine.forward(batch).back().argmax};
+  for (int i = 0; i + 1 < n; ++i) {
+    Batch step;
+    step.add(seq, static_cast<int32_t>(prompt.size()) + i, by_id ? ids.back() : kLastArgmax, Want::kArgmax);
+    ids.push_back(engine.forward(step).back().argmax);
+  }
+  engine.kv_free(seq);
+  return ids;
+}
+
 }  // namespace minfer::test

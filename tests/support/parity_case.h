@@ -33,4 +33,8 @@ double relative_error(std::span<const float> a, std::span<const float> b);
 // The logits [n, n_vocab] of `ids` in a sequence of their own, `chunk` rows at a time.
 std::vector<float> run_chunks(Engine& engine, std::span<const TokenId> ids, size_t chunk);
 
+// n tokens after `prompt`, the likeliest each time; a step is given the last one by its id, or as
+// kLastArgmax.
+std::vector<TokenId> generate_ids(Engine& engine, std::span<const TokenId> prompt, int n, bool by_id);
+
 }  // namespace minfer::test
