@@ -121,8 +121,8 @@ note_skips() {
   [ "${MINFER_ALLOW_SKIPS:-}" = 1 ] || fail "skipped in $1" "$skipped"
 }
 
-# One process an area ("gemm: ..."), so that a fault in one hides nothing of the others. Hidden tests (timings, hogs) are left
-# out: a pattern of names alone would take them in.
+# One process an area ("gemm: ..."), so that a fault in one hides nothing of the others. Hidden tests
+# (timings, hogs) are left out: a pattern of names alone would take them in.
 section_tests() {
   local program=$build/tests/test_cuda area
   if [ ! -x "$program" ]; then
@@ -215,9 +215,11 @@ import subprocess, sys, time
 start = time.perf_counter()
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
 process.stdout.read(1)
-print(f"first byte of the answer {time.perf_counter() - start:.3f} s after the start of the process", flush=True)
+took = time.perf_counter() - start
 process.stdout.read()
-sys.exit(process.wait())
+if process.wait() == 0:
+    print(f"first byte of the answer {took:.3f} s after the start of the process")
+sys.exit(process.returncode)
 '
 
 # The start is timed twice, so that the file is in the page cache at the second.
