@@ -35,6 +35,7 @@
 #include "cuda/device/stream_load.h"
 #include "cuda/device/vec.h"
 #include "cuda/runtime/align.h"
+#include "cuda/runtime/ceil_div.h"
 #include "cuda/runtime/check.h"
 
 namespace minfer::cu {
@@ -51,10 +52,6 @@ constexpr float kPExponent = 10.0f;
 // The largest score of a head that has seen no key; any real one (|q.k| <= 256 * 65504^2 = 1.1e12) is far
 // above.
 constexpr float kNoScore = -1e30f;
-
-constexpr int ceil_div(int a, int b) {
-  return (a + b - 1) / b;
-}
 
 template <int kD>
 struct Shape {

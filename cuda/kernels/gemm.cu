@@ -48,6 +48,8 @@
 #include "cuda/kernels/gemm.h"
 #include "cuda/kernels/gemm_epilogue.h"
 #include "cuda/kernels/gemm_tile.h"
+#include "cuda/runtime/align.h"
+#include "cuda/runtime/ceil_div.h"
 #include "cuda/runtime/check.h"
 
 namespace minfer::cu {
@@ -310,14 +312,6 @@ Kernel find_kernel(const GemmTile& wanted, std::index_sequence<kIndex...>) {
   return nullptr;
 }
 
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
-bool aligned16(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
-}
-
 void check_args(const GemmArgs& a) {
   MINFER_REQUIRE("gemm", a.nt >= 1 && a.od >= 1);
   MINFER_REQUIRE("gemm", a.id >= 8 && a.id % 8 == 0 && a.id < 1 << 28);  // a row's bytes fit an int
@@ -345,7 +339,7 @@ void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream) {
                 "gemm: no kernel for tile " + tile.describe() + (f32_a ? " with A in f32" : ""));
   }
   const GemmGeometry g = gemm_geometry(tile, f32_a);
-  const int64_t n_blocks = ceil_div(a.nt, tile.bm) * ceil_div(a.od, tile.tm);
+  const int64_t n_blocks = int64_t{ceil_div(a.nt, tile.bm)} * ceil_div(a.od, tile.tm);
   MINFER_REQUIRE("gemm", n_blocks <= std::numeric_limits<int32_t>::max());
   allow_shared_memory(reinterpret_cast<const void*>(kernel), static_cast<size_t>(g.shared_bytes()), "gemm");
   kernel<<<static_cast<unsigned>(n_blocks), g.threads(), g.shared_bytes(), stream>>>(a);

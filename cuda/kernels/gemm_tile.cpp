@@ -11,40 +11,19 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <limits>
-#include <string_view>
 
 #include "core/error.h"
+#include "cuda/runtime/ceil_div.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/multiprocessors.h"
+#include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
 namespace {
-
-int multiprocessors() {
-  int device = 0, n = 0;
-  check(cudaGetDevice(&device), "gemm");
-  check(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device), "gemm");
-  return n;
-}
-
-// The value of a switch, 0 where it is not set.
-int switch_value(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return 0;
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (*end != '\0' || value <= 0 || value > 1024) {
-    throw Error(ExitCode::kUsage, fmt::format("{}={}: not a tile size", name, text));
-  }
-  return static_cast<int>(value);
-}
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Clocks of a k step of 16: of the blocks that share an SM, and of a block that has one to itself (where two
 // fit: they hide each other's waits, and a pair of large tiles takes twice as long as one).
@@ -82,36 +61,42 @@ double gemm_cycles(const GemmTile& t, bool f32_a, int nt, int od, int id, int n_
   const double steps = static_cast<double>(ceil_div(id, t.ks) * t.ks) / 16 * slower;
   const double ends = 2000 + t.bm * t.tm / 5.0;  // filling the pipeline; the epilogue
 
-  const int64_t blocks = ceil_div(ceil_div(nt, t.bm) * ceil_div(od, t.tm), n_sm);  // of the busiest SM
+  const int64_t blocks =
+      ceil_div(int64_t{ceil_div(nt, t.bm)} * ceil_div(od, t.tm), int64_t{n_sm});  // of the busiest SM
   const double full = static_cast<double>(blocks / per_sm) * (clocks.full * steps + ends);
   return blocks % per_sm == 0 ? full : full + clocks.alone * steps + ends;
 }
 
 bool gemm_wants_f32_a() {
-  const char* text = std::getenv("MINFER_GEMM_AF32");
-  return text != nullptr && std::string_view(text) == "1";
+  return switch_is_on("MINFER_GEMM_AF32", false);
 }
 
 GemmTile gemm_tile(int nt, int od, int id, bool f32_a) {
-  const int tm = switch_value("MINFER_GEMM_TM"), ks = switch_value("MINFER_GEMM_KS");
+  constexpr int kMost = 1024;
+  const int tm = switch_number("MINFER_GEMM_TM", 1, kMost, 0),
+            ks = switch_number("MINFER_GEMM_KS", 1, kMost, 0);
   const int n_sm = multiprocessors();
   const size_t shared_limit = shared_memory_limit();
   GemmTile best;
+  size_t least_bytes = std::numeric_limits<size_t>::max();  // of the tiles that may be taken
   double best_cycles = std::numeric_limits<double>::infinity();
   for (const GemmTile& t : kGemmTiles) {
     if ((tm != 0 && t.tm != tm) || (ks != 0 && t.ks != ks) || (f32_a && !gemm_takes_f32_a(t))) continue;
-    if (static_cast<size_t>(gemm_geometry(t, f32_a).shared_bytes()) > shared_limit) continue;
+    const auto bytes = static_cast<size_t>(gemm_geometry(t, f32_a).shared_bytes());
+    least_bytes = std::min(least_bytes, bytes);
+    if (bytes > shared_limit) continue;
     const double cycles = gemm_cycles(t, f32_a, nt, od, id, n_sm);
     if (cycles < best_cycles) best = t, best_cycles = cycles;
   }
-  if (best.bm == 0) {
-    throw Error(
-        ExitCode::kDevice,
-        fmt::format("gemm: no tile for MINFER_GEMM_TM={} MINFER_GEMM_KS={} (0: any), A in {}, in {} bytes of "
-                    "shared memory a block",
-                    tm, ks, f32_a ? "f32" : "f16", shared_limit));
+  if (best.bm != 0) return best;
+  const std::string wanted =
+      fmt::format("MINFER_GEMM_TM={} MINFER_GEMM_KS={} (0: any), A in {}", tm, ks, f32_a ? "f32" : "f16");
+  if (least_bytes == std::numeric_limits<size_t>::max()) {
+    throw Error(ExitCode::kUsage, fmt::format("gemm: no tile for {}", wanted));
   }
-  return best;
+  throw Error(ExitCode::kDevice,
+              fmt::format("gemm: needs {} bytes of shared memory a block, {} available; {}", least_bytes,
+                          shared_limit, wanted));
 }
 
 }  // namespace minfer::cu

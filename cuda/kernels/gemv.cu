@@ -3,11 +3,10 @@
 // latter.
 #include "cuda/kernels/gemv.h"
 
-#include <cstdlib>
-
 #include "cuda/kernels/gemv_parts.h"
 #include "cuda/runtime/align.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
 namespace {
@@ -33,10 +32,7 @@ void check_args(const GemvArgs& a) {
 }
 
 bool tiles_wanted() {
-  static const bool wanted = [] {
-    const char* value = std::getenv("MINFER_GEMV_TILES");
-    return value == nullptr || value[0] != '0';
-  }();
+  static const bool wanted = switch_is_on("MINFER_GEMV_TILES", true);
   return wanted;
 }
 

@@ -26,7 +26,6 @@
 //            2940); reading alone 1360 / 1241.
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -35,6 +34,8 @@
 #include "cuda/device/shared_address.h"
 #include "cuda/kernels/gemv_tile_stream.h"
 #include "cuda/runtime/check.h"
+#include "cuda/runtime/multiprocessors.h"
+#include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
 namespace {
@@ -205,16 +206,6 @@ __global__ void __maxnreg__(max_registers(kWide, kTypes))
   }
 }
 
-int multiprocessors() {
-  static const int n = [] {
-    int device = 0, count = 0;
-    check(cudaGetDevice(&device), "gemv");
-    check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "gemv");
-    return count;
-  }();
-  return n;
-}
-
 using Kernel = void (*)(TileArgs);
 
 // A kernel, the fewest warps it needs, and the bytes of a warp's ring.
@@ -246,10 +237,7 @@ int blocks_per_multiprocessor(const Launch& l) {
 
 // MINFER_GEMV_WARPS=n takes another number of warps a block, min_warps at least; results are the same.
 int wanted_warps() {
-  static const int n = [] {
-    const char* value = std::getenv("MINFER_GEMV_WARPS");
-    return value != nullptr ? std::clamp(std::atoi(value), 0, kMaxWarps) : 0;
-  }();
+  static const int n = switch_number("MINFER_GEMV_WARPS", 1, kMaxWarps, 0);
   return n;
 }
 

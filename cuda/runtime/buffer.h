@@ -32,18 +32,27 @@ class DeviceBuffer {
   size_t size() const { return n_; }
   size_t bytes() const { return n_ * sizeof(T); }
 
-  // Blocking copies of host.size() <= size() values, for set-up and tests.
+  // Copies of host.size() <= size() values, and a fill, for set-up and tests: done, for every stream, when
+  // they return.
   void upload(std::span<const T> host) {
     MINFER_REQUIRE("upload", host.size() <= size());
     check(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice), "upload");
+    wait_for_legacy_stream("upload");
   }
   void download(std::span<T> host) const {
     MINFER_REQUIRE("download", host.size() <= size());
     check(cudaMemcpy(host.data(), data_, host.size_bytes(), cudaMemcpyDeviceToHost), "download");
   }
-  void fill_bytes(int value) { check(cudaMemset(data_, value, bytes()), "fill"); }
+  void fill_bytes(int value) {
+    check(cudaMemset(data_, value, bytes()), "fill");
+    wait_for_legacy_stream("fill");
+  }
 
  private:
+  // cudaMemset, and cudaMemcpy from pageable memory, may return while the device still writes. That is in the
+  // order of the legacy stream, for which the non-blocking streams of the engine do not wait.
+  static void wait_for_legacy_stream(const char* op) { check(cudaStreamSynchronize(cudaStreamLegacy), op); }
+
   void swap(DeviceBuffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(n_, other.n_);

@@ -3,26 +3,15 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <climits>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "core/error.h"
+#include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
-namespace {
-
-bool synchronous() {
-  static const bool on = [] {
-    const char* value = std::getenv("MINFER_SYNC");
-    return value != nullptr && value[0] == '1';
-  }();
-  return on;
-}
-
-}  // namespace
-
 void check(cudaError_t error, const char* op) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
@@ -30,9 +19,14 @@ void check(cudaError_t error, const char* op) {
               fmt::format("{}: {} ({})", op, cudaGetErrorString(error), cudaGetErrorName(error)));
 }
 
+bool launches_synchronize() {
+  static const bool on = switch_is_on("MINFER_SYNC", false);
+  return on;
+}
+
 void check_launch(const char* op) {
   check(cudaGetLastError(), op);
-  if (synchronous()) check(cudaDeviceSynchronize(), op);
+  if (launches_synchronize()) check(cudaDeviceSynchronize(), op);
 }
 
 size_t shared_memory_limit() {
@@ -40,9 +34,7 @@ size_t shared_memory_limit() {
   check(cudaGetDevice(&device), "shared_memory_limit");
   check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
         "shared_memory_limit");
-  const char* lowered = std::getenv("MINFER_SMEM_LIMIT");
-  const size_t limit = lowered != nullptr ? std::strtoull(lowered, nullptr, 10) : static_cast<size_t>(bytes);
-  return std::min(limit, static_cast<size_t>(bytes));
+  return static_cast<size_t>(std::min(switch_number("MINFER_SMEM_LIMIT", 1, INT_MAX, bytes), bytes));
 }
 
 void allow_shared_memory(const void* kernel, size_t bytes, const char* op) {

@@ -14,6 +14,7 @@ void check(cudaError_t error, const char* op);
 // After a launch: throws where it failed. MINFER_SYNC=1 waits for the kernel here, so that an asynchronous
 // fault names its op.
 void check_launch(const char* op);
+bool launches_synchronize();  // MINFER_SYNC=1: no stream can be captured then
 
 // Lets `kernel` use `bytes` of dynamic shared memory. Throws Error(kDevice) with needed and available where
 // the card (or MINFER_SMEM_LIMIT=bytes, which stands for a smaller card) has less. Cheap when called again.

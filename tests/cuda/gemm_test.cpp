@@ -283,8 +283,18 @@ TEST_CASE("gemm: the switches choose the tile, and what is not there is refused"
   for (const Size& size : kSmallSizes) {
     CHECK(cu::gemm_geometry(cu::gemm_tile(size.nt, size.od, size.id), false).shared_bytes() <= 101376);
   }
+  setenv("MINFER_SMEM_LIMIT", "1000", 1);
+  try {
+    cu::gemm_tile(1, 8, 8);
+    FAIL("a tile in 1000 bytes");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find(" bytes of shared memory a block, 1000 available") !=
+          std::string::npos);
+  }
   unsetenv("MINFER_SMEM_LIMIT");
 
+  setenv("MINFER_GEMM_AF32", "yes", 1);
+  CHECK_THROWS_AS(cu::gemm_wants_f32_a(), Error);
   setenv("MINFER_GEMM_AF32", "1", 1);
   CHECK(cu::gemm_wants_f32_a());
   unsetenv("MINFER_GEMM_AF32");
