@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
   const float* row = a.qkv + int64_t{t} * n_heads * a.head_dim;
   const int pos = a.rows.pos[t];
   const int64_t slot = int64_t{a.rows.first_slot[t]} + pos;
-  const float q_scale = slot >= 0 && slot < a.kv.n_slots ? a.q_scale : CUDART_NAN_F;
+  const float q_scale = slot >= 0 && slot < a.kv.n_slots ? 1.0f : CUDART_NAN_F;  // a row without a place
   float turn[kVectors][kWidth];  // cos, sin of the lane's pairs
 
   // Uniform over the block: the shuffles below need whole warps.

@@ -22,8 +22,7 @@ struct RopeStoreArgs {
   const double* freq = nullptr;
   float magnitude = 1.0f;
   RowTable rows;
-  half* q = nullptr;     // [n_tokens, n_head, head_dim], rotated, times q_scale
-  float q_scale = 1.0f;  // 1 where flash attention folds the scale into its exponent
+  half* q = nullptr;  // [n_tokens, n_head, head_dim], rotated
   KvArena kv;
   int n_tokens = 0, n_head = 0, n_head_kv = 0;
   int head_dim = 0;  // even, <= kRopeMaxHeadDim
