@@ -33,7 +33,7 @@ SeqId KvCache::reserve(int32_t n_tokens) {
   for (const Extent& extent : taken) {
     largest = std::max(largest, extent.first_slot - at);
     if (extent.first_slot - at >= n_tokens) break;
-    at = extent.first_slot + extent.n_slots;
+    at = std::max(at, extent.first_slot + extent.n_slots);  // an empty extent may stand where another begins
   }
   if (n_slots_ - at < n_tokens) {
     throw Error(ExitCode::kDevice,
