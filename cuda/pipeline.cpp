@@ -9,6 +9,7 @@
 #include "cuda/kernels/flash_prefill.h"
 #include "cuda/kernels/rmsnorm.h"
 #include "cuda/kernels/rope_store.h"
+#include "cuda/kernels/swiglu.h"
 #include "cuda/weights.h"
 
 namespace minfer::cu {
@@ -104,6 +105,7 @@ void Pipeline::attend(int l, int n_rows, int n_tiles, cudaStream_t stream) {
                     .rows = {w_.pos.data(), w_.first_slot.data()},
                     .out = w_.attended.data(),
                     .partials = w_.partials.data(),
+                    .arrivals = w_.arrivals.data(),
                     .n_tokens = n_rows,
                     .n_head = h_.n_head,
                     .n_head_kv = h_.n_head_kv,
@@ -176,17 +178,31 @@ void Pipeline::product(const Product& p, int n_rows, cudaStream_t stream) {
 }
 
 void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
-  GemvArgs args{.w = {},
-                .n_matrices = p.weight.n_parts,
-                .x = p.x ? p.x : w_.normed.data(),
-                .n_tokens = n_rows,
-                .epilogue = gemv_epilogue(p.epilogue),
-                .bias = p.weight.bias,
-                .out_f32 = p.out_f32,
-                .out_f16 = p.out_f16,
-                .scale = p.scale};
+  GemvArgs args{
+      .w = {},
+      .n_matrices = p.weight.n_parts,
+      .x = p.x ? p.x : w_.normed.data(),
+      .n_tokens = n_rows,
+      .epilogue = gemv_epilogue(p.epilogue),
+      .bias = p.weight.bias,
+      .out_f32 = p.out_f32,
+      .out_f16 = p.out_f16,
+      .scale = p.scale,
+      // Nothing writes weights once they are loaded. Between a profiler's events it would gain nothing.
+      .early = n_rows == 1 && profiler_ == nullptr};
   for (int i = 0; i < p.weight.n_parts; ++i) args.w[i] = p.weight.parts[i];
+  const bool swiglu_apart = p.epilogue == GemmEpilogue::kSwiglu && args.w[0].type != args.w[1].type;
+  if (swiglu_apart) {
+    args.epilogue = GemvEpilogue::kStore;
+    args.out_f32 = w_.qkv.data();  // q, k and v have been read
+    args.out_f16 = nullptr;
+    args.scale = 1.0f;
+  }
   gemv(args, stream);
+  if (!swiglu_apart) return;
+  swiglu(
+      {.gate_up = w_.qkv.data(), .out = p.out_f16, .n_rows = n_rows, .n = args.w[0].n_rows, .scale = p.scale},
+      stream);
 }
 
 void Pipeline::product_gemm(const Product& p, int n_rows, cudaStream_t stream) {
