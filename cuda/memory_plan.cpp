@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "cuda/kernels/packed_matrix.h"
 #include "cuda/kv_cache.h"
+#include "cuda/uploader.h"
 #include "cuda/workspace.h"
 
 namespace minfer::cu {
@@ -20,25 +21,41 @@ std::string gigabytes(uint64_t bytes) {
 }
 
 struct Sizes {
-  uint64_t blocks = 0;
+  uint64_t blocks = 0, vectors = 0;
+  uint64_t largest_row = 0;  // of the file
   uint64_t f16 = 0;
   uint64_t largest_f16 =
       0;  // of the matrices that a GEMM reads (the head goes by matrix-vector products then)
 };
 
-uint64_t packed(const gguf::Tensor& t) {
-  return packed_bytes(t.type, static_cast<int>(t.dims[1]), static_cast<int>(t.dims[0]));
+void add_matrix(Sizes& s, const gguf::Tensor& t) {
+  s.blocks += padded(packed_bytes(t.type, static_cast<int>(t.dims[1]), static_cast<int>(t.dims[0])));
+  s.largest_row = std::max<uint64_t>(s.largest_row, t.data.size() / t.dims[1]);
 }
 
-Sizes sizes(const ModelTensors& tensors) {
+uint64_t vector_bytes(uint64_t n) {
+  return padded(n * sizeof(float));
+}
+
+uint64_t vector_bytes(const HParams& h, const LayerTensors& l) {
+  uint64_t bytes = 0;
+  for (const gguf::Tensor* t : {l.attn_norm, l.attn_q_norm, l.attn_k_norm, l.ffn_norm}) {
+    if (t != nullptr) bytes += vector_bytes(t->n_elements());
+  }
+  if (l.attn_q_bias || l.attn_k_bias || l.attn_v_bias)
+    bytes += vector_bytes(size_t(h.q_dim() + 2 * h.kv_dim()));
+  return bytes;
+}
+
+Sizes sizes(const HParams& h, const ModelTensors& tensors) {
   Sizes s;
   const auto add = [&](std::initializer_list<const gguf::Tensor*> fused, bool is_head = false) {
     uint64_t f16 = 0;
     for (const gguf::Tensor* t : fused) {
-      s.blocks += packed(*t);
+      add_matrix(s, *t);
       f16 += t->n_elements() * 2;
     }
-    s.f16 += f16;
+    s.f16 += padded(f16);
     if (!is_head) s.largest_f16 = std::max(s.largest_f16, f16);
   };
   for (const LayerTensors& l : tensors.layers) {
@@ -46,25 +63,33 @@ Sizes sizes(const ModelTensors& tensors) {
     add({l.attn_output});
     add({l.ffn_gate, l.ffn_up});
     add({l.ffn_down});
+    s.vectors += vector_bytes(h, l);
   }
   add({tensors.output}, true);
-  if (tensors.token_embd != tensors.output) s.blocks += packed(*tensors.token_embd);
+  if (tensors.token_embd != tensors.output) add_matrix(s, *tensors.token_embd);
+  s.vectors +=
+      vector_bytes(tensors.output_norm->n_elements()) + static_cast<uint64_t>(h.n_rot / 2) * sizeof(double);
   return s;
 }
 
 }  // namespace
 
 std::string MemoryPlan::describe() const {
-  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {}, workspace {}", gigabytes(total()),
-                     gigabytes(blocks), use_f16_cache ? gigabytes(f16_cache) : "off", gigabytes(kv),
-                     gigabytes(workspace + scratch));
+  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {}, workspace {}", gigabytes(peak()),
+                     gigabytes(blocks + vectors), use_f16_cache ? gigabytes(f16_cache) : "off", gigabytes(kv),
+                     gigabytes(workspace + scratch)) +
+         (peak() > total()
+              ? fmt::format(", while loading {} of staging in place of the last two", gigabytes(staging))
+              : "");
 }
 
 MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const CudaOptions& options,
                        uint64_t free_bytes) {
-  const Sizes s = sizes(tensors);
+  const Sizes s = sizes(h, tensors);
   MemoryPlan plan;
   plan.blocks = s.blocks;
+  plan.vectors = s.vectors;
+  plan.staging = upload_staging_bytes(s.largest_row);
   plan.kv = KvCache::bytes(h, options.n_kv_tokens);
   plan.workspace = Workspace::bytes(h, kMaxRows);
 
@@ -73,7 +98,7 @@ MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const Cuda
     plan.use_f16_cache = on;
     plan.f16_cache = on ? s.f16 : 0;
     plan.scratch = on ? 0 : s.largest_f16;
-    return plan.total() <= available;
+    return plan.peak() <= available;
   };
   const bool fits_with = with_cache(true);
   if (options.f16_cache == F16Cache::kOn || (options.f16_cache == F16Cache::kAuto && fits_with)) {
@@ -83,12 +108,12 @@ MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const Cuda
   }
   const std::string needed =
       fmt::format("device memory: {}, {} available", plan.describe(), gigabytes(available));
-  const uint64_t without_kv = plan.total() - plan.kv;
+  const uint64_t without_kv = plan.total() - plan.kv, loading = plan.loading();
   const uint64_t a_token = KvCache::bytes(h, 1);
   if (with_cache(false) && options.f16_cache == F16Cache::kOn) {
     throw Error(ExitCode::kDevice, needed + "; --f16-cache off would fit");
   }
-  if (without_kv + a_token <= available) {
+  if (std::max(without_kv + a_token, loading) <= available) {
     throw Error(ExitCode::kDevice,
                 fmt::format("{}; -c {} would fit", needed, (available - without_kv) / a_token));
   }

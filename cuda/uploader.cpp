@@ -19,6 +19,11 @@ namespace {
 // that the bus takes (PCIe 5, measured with 16 threads of two 4 MB buffers each).
 constexpr size_t kPieceBytes = size_t{4} << 20;
 constexpr int kMaxThreads = 16;
+constexpr int kSlots = 2;  // pieces a thread: one is copied and packed, the other is filled
+
+int max_threads() {
+  return std::min(kMaxThreads, usable_processors());
+}
 
 struct Piece {
   const Upload* upload;
@@ -73,11 +78,15 @@ class Lane {
     Event free;
   };
   Stream stream_;
-  Slot slots_[2];
+  Slot slots_[kSlots];
   int next_ = 0;
 };
 
 }  // namespace
+
+uint64_t upload_staging_bytes(uint64_t largest_row) {
+  return static_cast<uint64_t>(max_threads()) * kSlots * std::max<uint64_t>(kPieceBytes, largest_row);
+}
 
 void upload_all(std::span<const Upload> uploads, const std::function<void(uint64_t)>& progress) {
   const std::vector<Piece> pieces = cut(uploads);
@@ -110,7 +119,7 @@ void upload_all(std::span<const Upload> uploads, const std::function<void(uint64
     }
   };
   std::vector<std::jthread> threads;
-  const int n_threads = std::min<int>({kMaxThreads, usable_processors(), static_cast<int>(pieces.size())});
+  const int n_threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(max_threads()), pieces.size()));
   for (int i = 0; i < n_threads; ++i) threads.emplace_back(work);
   threads.clear();  // joins
   if (failure) std::rethrow_exception(failure);

@@ -16,11 +16,6 @@
 namespace minfer::cu {
 namespace {
 
-constexpr size_t kAlignment = 256;
-size_t aligned(size_t n) {
-  return (n + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 std::vector<float> decode(const gguf::Tensor& tensor) {
   std::vector<float> values(tensor.n_elements());
   gguf::dequantizer(tensor.type)(tensor.data.data(), values.data(), values.size());
@@ -61,9 +56,10 @@ class Weights::Builder {
   Builder(Weights& weights, const HParams& h, const MemoryPlan& plan) : w_(weights), h_(h), plan_(plan) {}
 
   void build(const ModelTensors& t, bool progress) {
-    w_.blocks_ = DeviceBuffer<std::byte>(plan_.blocks + kAlignment * (8 * t.layers.size() + 2));
-    w_.f16_ = DeviceBuffer<half>((plan_.f16_cache + kAlignment * (4 * t.layers.size() + 1)) / sizeof(half));
+    w_.blocks_ = DeviceBuffer<std::byte>(plan_.blocks);
+    w_.f16_ = DeviceBuffer<half>(plan_.f16_cache / sizeof(half));  // empty where the cache is off
     lay_out(t);
+    MINFER_REQUIRE("weights", blocks_used_ <= w_.blocks_.size() && f16_used_ <= w_.f16_.size());
     w_.vectors_ = DeviceBuffer<float>(std::span<const float>(host_vectors_));
     for (const auto& [field, offset] : vector_fields_) *field = w_.vectors_.data() + offset;
     uint64_t total = 0;
@@ -133,7 +129,7 @@ class Weights::Builder {
     const size_t n = size_t(weight.n_rows) * static_cast<size_t>(weight.n_cols);
     if (plan_.use_f16_cache) {
       weight.f16 = w_.f16_.data() + f16_used_;
-      f16_used_ += aligned(n * sizeof(half)) / sizeof(half);
+      f16_used_ += padded(n * sizeof(half)) / sizeof(half);
       fused_.push_back(&weight);
     } else if (&weight != &w_.model_.output) {
       w_.scratch_elements_ = std::max(w_.scratch_elements_, n);
@@ -143,7 +139,7 @@ class Weights::Builder {
   PackedMatrix add_matrix(const gguf::Tensor& tensor, const RowOrder& order) {
     const int n_rows = static_cast<int>(tensor.dims[1]), n_cols = static_cast<int>(tensor.dims[0]);
     void* data = w_.blocks_.data() + blocks_used_;
-    blocks_used_ += aligned(packed_bytes(tensor.type, n_rows, n_cols));
+    blocks_used_ += padded(packed_bytes(tensor.type, n_rows, n_cols));
     const PackedMatrix matrix{.data = data, .type = tensor.type, .n_rows = n_rows, .n_cols = n_cols};
     uploads_.push_back({.blocks = tensor.data, .out = matrix, .out_data = data, .order = order});
     return matrix;
@@ -152,7 +148,7 @@ class Weights::Builder {
   void add_vector(const float** field, const std::vector<float>& values) {
     vector_fields_.emplace_back(field, host_vectors_.size());
     host_vectors_.insert(host_vectors_.end(), values.begin(), values.end());
-    host_vectors_.resize(aligned(host_vectors_.size() * sizeof(float)) / sizeof(float));
+    host_vectors_.resize(padded(host_vectors_.size() * sizeof(float)) / sizeof(float));
   }
 
   void decode_all() {

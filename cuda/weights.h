@@ -17,7 +17,8 @@ void decode_fused(const FusedWeight& weight, half* out, cudaStream_t stream);
 
 class Weights {
  public:
-  // Allocates what the plan says and fills it. Throws Error(kDevice), Error(kModelFile).
+  // Allocates the blocks, vectors and f16 cache that the plan says and fills it. Throws Error(kDevice),
+  // Error(kModelFile).
   Weights(const HParams& hparams, const ModelTensors& tensors, const MemoryPlan& plan, bool progress);
   const Model& model() const { return model_; }
   // f16 values of the largest matrix that is decoded into a scratch; 0 with a resident cache.

@@ -13,7 +13,7 @@ namespace minfer::cu {
 namespace {
 
 std::mutex g_mutex;
-uint64_t g_in_use = 0, g_peak = 0;
+uint64_t g_in_use = 0, g_peak = 0, g_before = 0;
 
 }  // namespace
 
@@ -41,7 +41,12 @@ void free_device(void* data, size_t bytes) {
 
 uint64_t peak_device_memory() {
   const std::lock_guard lock(g_mutex);
-  return g_peak;
+  return g_peak - g_before;
+}
+
+void reset_peak_device_memory() {
+  const std::lock_guard lock(g_mutex);
+  g_peak = g_before = g_in_use;
 }
 
 }  // namespace minfer::cu

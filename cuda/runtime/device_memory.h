@@ -10,6 +10,8 @@ namespace minfer::cu {
 void* allocate_device(size_t bytes);
 void free_device(void* data, size_t bytes);
 
-uint64_t peak_device_memory();  // bytes, the most that was allocated at a time so far
+// Bytes, the most that was allocated at a time since the last reset (or the start), beyond what was then.
+uint64_t peak_device_memory();
+void reset_peak_device_memory();
 
 }  // namespace minfer::cu
