@@ -1,8 +1,7 @@
 #include "cuda/decode_graph.h"
 
-#include <cstdlib>
-
 #include "cuda/kernels/advance.h"
+#include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
 
@@ -13,8 +12,7 @@ DecodeGraph::~DecodeGraph() {
 }
 
 bool DecodeGraph::enabled() {
-  const char* value = std::getenv("MINFER_GRAPH");
-  return value == nullptr || value[0] != '0';
+  return !launches_synchronize() && switch_is_on("MINFER_GRAPH", true);
 }
 
 void DecodeGraph::launch(int n_rows, cudaStream_t stream) {
@@ -25,6 +23,13 @@ void DecodeGraph::launch(int n_rows, cudaStream_t stream) {
   advance({.choices = w_.choices.data(), .ids = w_.ids.data(), .pos = w_.pos.data(), .n_rows = n_rows},
           stream);
   if (profiler != nullptr) profiler->end("advance", 0, 0, stream);
+  const auto n = static_cast<size_t>(n_rows);
+  check(cudaMemcpyAsync(results_.choices, w_.choices.data(), sizeof(Choice) * n, cudaMemcpyDeviceToHost,
+                        stream),
+        "download");
+  check(cudaMemcpyAsync(results_.bad_layer, w_.bad_layer.data(), sizeof(int32_t) * n, cudaMemcpyDeviceToHost,
+                        stream),
+        "download");
 }
 
 cudaGraphExec_t DecodeGraph::capture(int n_rows, cudaStream_t stream) {

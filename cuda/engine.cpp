@@ -21,7 +21,16 @@
 namespace minfer::cu {
 namespace {
 
+int32_t choose_vocab(int32_t n_used, const HParams& h, const gguf::Reader& file) {
+  if (n_used < 0 || n_used > h.n_vocab) {
+    throw Error(ExitCode::kModelFile, fmt::format("{}: the tokenizer has {} tokens, but the head has {} rows",
+                                                  gguf::printable(file.name()), n_used, h.n_vocab));
+  }
+  return n_used ? n_used : h.n_vocab;
+}
+
 MemoryPlan plan_on_this_device(const HParams& h, const ModelTensors& tensors, const CudaOptions& options) {
+  reset_peak_device_memory();
   flash_prefill_tile_rows(h.head_dim);  // refuses a head_dim that has no kernel
   size_t free_bytes = 0, total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "device memory");
@@ -39,20 +48,20 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
  public:
   CudaEngine(const gguf::Reader& file, const CudaOptions& options)
       : h_(HParams::read(file)),
-        n_vocab_used_(options.n_vocab_used > 0 ? options.n_vocab_used : h_.n_vocab),
+        n_vocab_used_(choose_vocab(options.n_vocab_used, h_, file)),
         tensors_(ModelTensors::read(file, h_)),
         plan_(plan_on_this_device(h_, tensors_, options)),
         weights_(h_, tensors_, plan_, options.progress),
         kv_(h_, options.n_kv_tokens),
         w_(h_, kMaxRows, weights_.scratch_elements()),
         pipeline_(h_, n_vocab_used_, weights_.model(), kv_, w_),
-        graph_(pipeline_, w_),
         host_ints_(4 * kMaxRows),
         host_tiles_(kMaxRows),
         host_choices_(kMaxRows),
-        host_bad_layer_(kMaxRows) {
+        host_bad_layer_(kMaxRows),
+        graph_(pipeline_, w_, {host_choices_.data(), host_bad_layer_.data()}) {
     spdlog::info("device memory: at most {:.2f} GB taken, {:.2f} GB announced",
-                 static_cast<double>(peak_device_memory()) / 1e9, static_cast<double>(plan_.total()) / 1e9);
+                 static_cast<double>(peak_device_memory()) / 1e9, static_cast<double>(plan_.peak()) / 1e9);
   }
 
   const HParams& hparams() const override { return h_; }
@@ -88,8 +97,9 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   void show_layer(int layer, std::span<const Row> rows, size_t first_row) const;
   void upload(std::span<const Row> rows);
   int upload_tiles(std::span<const Row> rows);
-  void collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n,
-               std::span<const size_t> wanted);
+  void download(size_t n_rows, size_t first, size_t n);
+  void judge(std::span<const Row> rows, size_t n_rows);
+  void collect(std::span<const Row> rows, size_t first_row, std::span<const size_t> wanted);
 
   HParams h_;
   int32_t n_vocab_used_;
@@ -100,12 +110,14 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   KvCache kv_;
   Workspace w_;
   Pipeline pipeline_;
-  DecodeGraph graph_;
 
   PinnedBuffer<int32_t> host_ints_;  // ids, pos, first_slot, wanted
   PinnedBuffer<FlashTile> host_tiles_;
   PinnedBuffer<Choice> host_choices_;
   PinnedBuffer<int32_t> host_bad_layer_;
+  DecodeGraph graph_;
+  std::map<SeqId, int32_t> bad_layer_;  // of this batch: the first bad layer of a sequence's rows so far
+  size_t n_judged_ = 0;                 // rows of the group under way that are in it
   std::vector<RowResult> results_;
   std::vector<std::vector<float>> logits_;  // of the rows that wanted them
   std::map<SeqId, TokenId> last_argmax_;
@@ -141,6 +153,7 @@ std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
   const std::vector<Row> rows = checked_rows(batch, h_.n_vocab, [this](SeqId seq) { return state(seq); });
   results_.clear();
   logits_.clear();
+  bad_layer_.clear();
   if (is_decode_step(rows) && probe_ == nullptr) {
     decode(rows);
   } else {
@@ -160,18 +173,21 @@ bool CudaEngine::is_next_step(std::span<const Row> rows) const {
 
 void CudaEngine::decode(std::span<const Row> rows) {
   const int n = static_cast<int>(rows.size());
-  if (!is_next_step(rows)) {
+  const bool is_there = is_next_step(rows);
+  on_device_.clear();  // whatever fails from here on
+  n_judged_ = 0;
+  if (!is_there) {
     upload(rows);
     for (int t = 0; t < n; ++t) host_ints_[3 * kMaxRows + size_t(t)] = t;
     check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * size_t(n),
                           cudaMemcpyHostToDevice, stream_.get()),
           "upload");
   }
-  on_device_.clear();
   graph_.step(n, stream_.get());
+  stream_.synchronize("decode");
   std::vector<size_t> wanted(rows.size());
   for (size_t t = 0; t < rows.size(); ++t) wanted[t] = t;
-  collect(rows, 0, 0, rows.size(), wanted);
+  collect(rows, 0, wanted);
   for (size_t t = 0; t < rows.size(); ++t) {
     kv_.set_length(rows[t].seq, rows[t].pos + 1);
     on_device_.push_back(
@@ -181,6 +197,7 @@ void CudaEngine::decode(std::span<const Row> rows) {
 
 void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
   on_device_.clear();
+  n_judged_ = 0;
   upload(rows);
   const int n_tiles = rows.size() > kGemvMaxRows ? upload_tiles(rows) : 0;
   const std::function<void(int)> show = [&](int layer) { show_layer(layer, rows, first_row); };
@@ -197,9 +214,13 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
   for (size_t first = 0; first < wanted.size(); first += kMaxHeadRows) {
     const size_t n = std::min<size_t>(kMaxHeadRows, wanted.size() - first);
     pipeline_.head(static_cast<int>(first), static_cast<int>(n), stream_.get());
-    collect(rows, first_row, first, n, wanted);
+    download(rows.size(), first, n);
+    collect(rows, first_row, std::span(wanted).subspan(first, n));
   }
-  stream_.synchronize("forward");
+  if (n_judged_ < rows.size()) {  // for the groups that follow
+    download(rows.size(), 0, 0);
+    judge(rows, rows.size());
+  }
   for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
 }
 
@@ -254,27 +275,45 @@ int CudaEngine::upload_tiles(std::span<const Row> rows) {
   return static_cast<int>(tiles.size());
 }
 
-// Waits for the head's choices of wanted[first .. first + n) and makes results of them.
-void CudaEngine::collect(std::span<const Row> rows, size_t first_row, size_t first, size_t n,
-                         std::span<const size_t> wanted) {
+// The first bad layers of a group's rows, and the choices [first, first + n), once they are there.
+void CudaEngine::download(size_t n_rows, size_t first, size_t n) {
   const cudaStream_t s = stream_.get();
   check(cudaMemcpyAsync(host_choices_.data(), w_.choices.data() + first, sizeof(Choice) * n,
                         cudaMemcpyDeviceToHost, s),
         "download");
-  check(cudaMemcpyAsync(host_bad_layer_.data(), w_.bad_layer.data(), sizeof(int32_t) * rows.size(),
+  check(cudaMemcpyAsync(host_bad_layer_.data(), w_.bad_layer.data(), sizeof(int32_t) * n_rows,
                         cudaMemcpyDeviceToHost, s),
         "download");
   stream_.synchronize("forward");
-  for (size_t i = 0; i < n; ++i) {
-    const size_t t = wanted[first + i];
+}
+
+// Takes note of the group's first n_rows rows. A bad row's K and V spoil the rows behind it from the next
+// layer on, so what went wrong first in a sequence is the least of their layers; behind the last layer nobody
+// is spoilt.
+void CudaEngine::judge(std::span<const Row> rows, size_t n_rows) {
+  for (; n_judged_ < n_rows; ++n_judged_) {
+    const int32_t layer = host_bad_layer_[n_judged_];
+    if (layer < 0 || layer == h_.n_layer - 1) continue;
+    const auto at = bad_layer_.emplace(rows[n_judged_].seq, layer).first;
+    at->second = std::min(at->second, layer);
+  }
+}
+
+// Makes results of the choices of the wanted rows, which are in host memory.
+void CudaEngine::collect(std::span<const Row> rows, size_t first_row, std::span<const size_t> wanted) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const size_t t = wanted[i];
+    judge(rows, t + 1);
+    int32_t bad_layer = host_bad_layer_[t];
+    if (const auto first = bad_layer_.find(rows[t].seq); bad_layer >= 0 && first != bad_layer_.end()) {
+      bad_layer = std::min(bad_layer, first->second);
+    }
     const Choice& choice = host_choices_[i];
     RowResult result{.row = static_cast<int32_t>(first_row + t),
                      .argmax = std::max(choice.id, 0),
                      .max_logit = choice.max_logit,
                      .margin = choice.margin,
-                     .bad_layer = host_bad_layer_[t] >= 0 ? host_bad_layer_[t]
-                                  : choice.finite         ? -1
-                                                          : h_.n_layer};
+                     .bad_layer = bad_layer >= 0 || choice.finite ? bad_layer : h_.n_layer};
     if (rows[t].want == Want::kLogits) {
       std::vector<float> row(static_cast<size_t>(h_.n_vocab));
       check(cudaMemcpy(row.data(), w_.logits.data() + i * row.size(), row.size() * sizeof(float),
