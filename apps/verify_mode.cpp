@@ -21,11 +21,14 @@ std::string describe(const RowDifference& d, const Tokenizer& tokenizer) {
 std::string describe(const VerifyReport& r, const Tokenizer& tokenizer) {
   std::string out = fmt::format("{:<20}{}: {} of the prompt, {} generated\n", "rows", r.n_rows(), r.n_prompt,
                                 r.n_generated);
-  out += fmt::format("{:<20}mean {:.2e} (at most {:.0e}), worst {:.2e} in row {} (at most {:.1e})\n",
-                     "logit error", r.logits.mean, kMeanTolerance, r.logits.worst, r.logits.worst_pos,
-                     kRowTolerance);
+  out += fmt::format(
+      "{:<20}mean {:.2e} (at most {:.1e} with {} layers), worst {:.2e} in row {} (at most {:.1e})\n",
+      "logit error", r.logits.mean, mean_tolerance(r.n_layer), r.n_layer, r.logits.worst, r.logits.worst_pos,
+      row_tolerance(r.n_layer));
   out += fmt::format("{:<20}{} of {} ({:.2f} %)\n", "argmax equal", r.n_argmax_equal, r.n_rows(),
                      100.0 * r.n_argmax_equal / r.n_rows());
+  out += fmt::format("{:<20}{} of {} rows with a margin of {} or more (at least {:.0f} %)\n",
+                     "argmax, where clear", r.n_clear_equal, r.n_clear, kClearMargin, 100 * kClearAgreement);
   out += fmt::format("{:<20}{}\n", "first difference",
                      r.first_difference ? describe(*r.first_difference, tokenizer) : "none");
   if (r.first_not_finite) out += fmt::format("{:<20}row {}\n", "not finite", *r.first_not_finite);

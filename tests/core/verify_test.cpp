@@ -57,10 +57,10 @@ TEST_CASE("verify: an engine agrees with itself", "[core][verify]") {
 }
 
 TEST_CASE("verify: the error is relative to the row, and past the tolerance it fails", "[core][verify]") {
-  Model reference, near = with_head_times(1.004f), far = with_head_times(1.02f);
+  Model reference, near = with_head_times(1.002f), far = with_head_times(1.02f);
   const VerifyReport passed = verify(*reference.engine, *near.engine, kPrompt, {.n_generate = 2});
-  CHECK(passed.logits.mean == Approx(0.004).epsilon(1e-3));
-  CHECK(passed.logits.worst == Approx(0.004).epsilon(1e-3));
+  CHECK(passed.logits.mean == Approx(0.002).epsilon(1e-3));
+  CHECK(passed.logits.worst == Approx(0.002).epsilon(1e-3));
   CHECK(passed.n_argmax_equal == 8);
   CHECK(passed.passed());
   const VerifyReport failed = verify(*reference.engine, *far.engine, kPrompt, {.n_generate = 2});
@@ -132,6 +132,23 @@ TEST_CASE("verify: prompts longer than what is compared at a time", "[core][veri
   const VerifyReport r = verify(*a, *b, prompt, {.n_generate = 3});
   CHECK(r.n_rows() == 303);
   CHECK(r.n_argmax_equal == 303);
+}
+
+TEST_CASE("verify: the tolerance grows with the depth", "[core][verify]") {
+  CHECK(mean_tolerance(1) == Approx(3e-3));
+  CHECK(mean_tolerance(4) == Approx(3e-3));
+  CHECK(mean_tolerance(28) == Approx(7.94e-3).epsilon(1e-3));
+  CHECK(row_tolerance(28) == Approx(4 * mean_tolerance(28)));
+}
+
+TEST_CASE("verify: clear choices must agree, whatever the errors", "[core][verify]") {
+  VerifyReport r;
+  CHECK(r.passed());  // no row is clear
+  r.n_clear = 100;
+  r.n_clear_equal = 99;
+  CHECK(r.passed());
+  r.n_clear_equal = 98;
+  CHECK_FALSE(r.passed());
 }
 
 TEST_CASE("verify: the error of a row of zeros", "[core][verify]") {
