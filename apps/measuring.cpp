@@ -36,8 +36,9 @@ Measured::Measured(const Device& device, const Options& options, int32_t n_kv_to
 
 std::string switches_in_use() {
   std::string out;
-  for (const char* name : {"MINFER_GEMM_AF32", "MINFER_GEMM_KS", "MINFER_GEMM_TM", "MINFER_GRAPH",
-                           "MINFER_ISA", "MINFER_SMEM_LIMIT", "MINFER_SYNC"}) {
+  for (const char* name :
+       {"MINFER_GEMM_AF32", "MINFER_GEMM_KS", "MINFER_GEMM_TM", "MINFER_GEMV_TILES", "MINFER_GEMV_WARPS",
+        "MINFER_GRAPH", "MINFER_ISA", "MINFER_SMEM_LIMIT", "MINFER_SYNC"}) {
     if (const char* value = std::getenv(name))
       out += std::string(out.empty() ? "" : " ") + name + "=" + value;
   }

@@ -30,10 +30,11 @@ class Engine {
   virtual int32_t kv_length(SeqId seq) const = 0;
 
   // Runs every row through the model, appends its K and V, and answers the rows that want something, in batch
-  // order. The span is valid until the next call. A row's result does not depend on how a prompt is cut into
-  // batches. Throws Error(kRuntime) where the batch breaks its contract (token, position, room), and
-  // Error(kInterrupted) on Ctrl-C; every sequence then has the length that it had before the rows under way
-  // (an engine runs a large batch in groups of rows).
+  // order. The span is valid until the next call. How a prompt is cut into batches does not change a row's
+  // result in the reference engine; in an engine with several regimes (a few rows, many rows) results may
+  // differ in rounding between these, and do not within one. Throws Error(kRuntime) where the batch breaks
+  // its contract (token, position, room), and Error(kInterrupted) on Ctrl-C; every sequence then has the
+  // length that it had before the rows under way (an engine runs a large batch in groups of rows).
   virtual std::span<const RowResult> forward(const Batch& batch) = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/bench.h"
 #include "core/cancel.h"
 #include "core/error.h"
 #include "core/sequence.h"
@@ -64,11 +65,6 @@ Batch prompt(SeqId seq, std::span<const TokenId> ids) {
   return batch;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 Profile profile_prefill(Engine& engine, const ModelCost& cost, std::span<const TokenId> ids) {
@@ -87,7 +83,7 @@ Profile profile_prefill(Engine& engine, const ModelCost& cost, std::span<const T
     const double s = run();
     if (i > 0) seconds.push_back(s);
   }
-  profile.wall_seconds = median(std::move(seconds));
+  profile.wall_seconds = Times::of(std::move(seconds)).median;
 
   Profiling profiling(engine);
   run();  // makes the events
@@ -123,7 +119,7 @@ Profile profile_decode(Engine& engine, const ModelCost& cost, std::span<const To
     for (int i = 0; i < kProfiledSteps; ++i) step(i);
     if (run > 0) seconds.push_back(clock.seconds() / kProfiledSteps);
   }
-  profile.wall_seconds = median(std::move(seconds));
+  profile.wall_seconds = Times::of(std::move(seconds)).median;
 
   rewind();
   Profiling profiling(engine);
