@@ -55,6 +55,33 @@ TEST_CASE("buffer: no room is an error that leaves none behind", "[cuda][runtime
   CHECK_NOTHROW(cu::DeviceBuffer<char>(16));
 }
 
+TEST_CASE("buffer: the peak counts from its reset, beyond what was there then", "[cuda][runtime]") {
+  MINFER_REQUIRE_GPU();
+  const cu::DeviceBuffer<char> before(1000);
+  cu::reset_peak_device_memory();
+  CHECK(cu::peak_device_memory() == 0);
+  { const cu::DeviceBuffer<char> a(300), b(200); }
+  const cu::DeviceBuffer<char> c(400);
+  CHECK(cu::peak_device_memory() == 500);
+  cu::reset_peak_device_memory();
+  CHECK(cu::peak_device_memory() == 0);
+}
+
+TEST_CASE("buffer: a fill is done, for streams that do not wait for it too", "[cuda][runtime]") {
+  MINFER_REQUIRE_GPU();
+  constexpr size_t kBytes = size_t{1} << 28;  // long enough to be seen under way
+  cu::DeviceBuffer<unsigned char> buffer(kBytes);
+  const cu::Stream stream;
+  for (const int value : {1, 2, 3}) {
+    buffer.fill_bytes(value);
+    unsigned char last = 0;
+    cu::check(cudaMemcpyAsync(&last, buffer.data() + kBytes - 1, 1, cudaMemcpyDeviceToHost, stream.get()),
+              "copy");
+    stream.synchronize("copy");
+    CHECK(int{last} == value);
+  }
+}
+
 TEST_CASE("buffer: copies larger than it are refused", "[cuda][runtime]") {
   MINFER_REQUIRE_GPU();
   cu::DeviceBuffer<float> buffer(4);

@@ -89,6 +89,10 @@ TEST_CASE("check: MINFER_SMEM_LIMIT stands for a smaller card, never for a large
     const LoweredLimit limit("100000000");
     CHECK(cu::shared_memory_limit() == whole);
   }
+  for (const char* nonsense : {"0", "64k", "-1"}) {
+    const LoweredLimit limit(nonsense);
+    CHECK(contains(error_of([] { cu::shared_memory_limit(); }), "2 MINFER_SMEM_LIMIT="));
+  }
   CHECK(cu::shared_memory_limit() == whole);
 }
 
