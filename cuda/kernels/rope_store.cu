@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
   const float* row = a.qkv + int64_t{t} * n_heads * a.head_dim;
   const int pos = a.rows.pos[t];
   const int64_t slot = int64_t{a.rows.first_slot[t]} + pos;
-  const float q_scale = slot >= 0 && slot < a.kv.n_slots ? 1.0f : CUDART_NAN_F;  // a row without a place
+  const float q_factor = slot >= 0 && slot < a.kv.n_slots ? 1.0f : CUDART_NAN_F;  // a row without a place
   float turn[kVectors][kWidth];  // cos, sin of the lane's pairs
 
   // Uniform over the block: the shuffles below need whole warps.
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks)
           for (int i = 0; i < kWidth; ++i) v[i] *= scale * weight[i];
         }
         if (h < n_rotated) {
-          const float extra = h < a.n_head ? q_scale : 1.0f;
+          const float extra = h < a.n_head ? q_factor : 1.0f;
 #pragma unroll
           for (int i = 0; i < kWidth; i += 2) {
             const float x = v[i], y = v[i + 1], c = turn[j][i], s = turn[j][i + 1];
