@@ -117,7 +117,7 @@ TEST_CASE("gemm: speed", "[.bench]") {
   MINFER_REQUIRE_GPU();
   Bench bench;
   std::string names;
-  for (const cu::GemmTile& tile : cu::kGemmTiles) names += " " + tile.describe();
+  for (const cu::GemmTile& tile : cu::kGemmTiles) (names += ' ') += tile.describe();
   std::printf("tokens, layer, A, tile, us median (min max), TFLOP/s, of 790 | TFLOP/s of%s\n", names.c_str());
   for (const int nt : {2048, 2047, 2111, 4096, 1024, 512, 256, 128, 64}) {
     double chosen_us = 0, best_us = 0, flop = 0;
