@@ -135,9 +135,9 @@ TEST_CASE("verify: prompts longer than what is compared at a time", "[core][veri
 }
 
 TEST_CASE("verify: the tolerance grows with the depth", "[core][verify]") {
-  CHECK(mean_tolerance(1) == Approx(3e-3));
-  CHECK(mean_tolerance(4) == Approx(3e-3));
-  CHECK(mean_tolerance(28) == Approx(7.94e-3).epsilon(1e-3));
+  CHECK(mean_tolerance(1) == Approx(3.75e-3));
+  CHECK(mean_tolerance(4) == Approx(3.75e-3));
+  CHECK(mean_tolerance(28) == Approx(9.92e-3).epsilon(1e-3));
   CHECK(row_tolerance(28) == Approx(4 * mean_tolerance(28)));
 }
 

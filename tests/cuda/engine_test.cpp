@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/reference/reference_engine.h"
 #include "core/tokenizer/tokenizer.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/catch.h"
@@ -226,6 +227,26 @@ TEST_CASE("engine: a copied sequence goes on like its source", "[cuda][engine]")
   CHECK(relative_error(results.back().logits, std::span(whole).last(n_vocab)) < 5e-3);
   engine->kv_truncate(b, 2);
   CHECK(engine->kv_length(b) == 2);
+}
+
+TEST_CASE("engine: gate and up of different types give what the reference engine gives", "[cuda][engine]") {
+  MINFER_REQUIRE_GPU();
+  TinyModel model;
+  model.n_embd = 128;
+  model.head_dim = 64;
+  model.edit_tensor = [](TinyTensor& t) {
+    if (t.name.find("ffn_up") != std::string::npos) t.type = gguf::TensorType::kF16;
+  };
+  const auto bytes = tiny_model(model);
+  const auto file = gguf::Reader::from_bytes(bytes);
+  const auto engine = load(file, 64);
+  const auto reference = make_reference_engine(file, {});
+  const std::vector<TokenId> ids = {5, 9, 33, 7, 80, 81, 12, 60, 61, 62, 63, 64};
+  const auto truth = run_chunks(*reference, ids, ids.size());
+  for (const size_t chunk : {ids.size(), size_t{5}, size_t{1}}) {
+    CAPTURE(chunk);
+    CHECK(relative_error(run_chunks(*engine, ids, chunk), truth) < 5e-3);
+  }
 }
 
 TEST_CASE("engine: what does not fit is refused with both numbers", "[cuda][engine]") {
