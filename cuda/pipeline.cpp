@@ -205,36 +205,20 @@ void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
       stream);
 }
 
-// A few rows past whole tiles would cost a wave of their own, most of it idle (o at 2111 rows: 272 tiles of
-// 132 SMs' twice 132). On a stream beside, in small tiles, they run where the last wave of the others leaves
-// SMs free. Which tiles a row stands in changes no bit of it.
 void Pipeline::product_gemm(const Product& p, int n_rows, cudaStream_t stream) {
-  constexpr int kTileRows = 128, kFewRows = 64, kManyRows = 512;
-  const int n_few = n_rows > kManyRows ? n_rows % kTileRows : 0;
-  if (n_few == 0 || n_few > kFewRows) return gemm_rows(p, 0, n_rows, stream);
-  forked_.record(stream);
-  check(cudaStreamWaitEvent(side_.get(), forked_.get()), "gemm");
-  gemm_rows(p, 0, n_rows - n_few, stream);
-  gemm_rows(p, n_rows - n_few, n_few, side_.get());
-  joined_.record(side_.get());
-  check(cudaStreamWaitEvent(stream, joined_.get()), "gemm");
-}
-
-void Pipeline::gemm_rows(const Product& p, int first, int n_rows, cudaStream_t stream) {
-  const size_t n_in = static_cast<size_t>(p.weight.n_cols), n_out = static_cast<size_t>(p.weight.n_rows);
-  const size_t row = static_cast<size_t>(first);
   const bool f32 = p.x == nullptr && gemm_wants_f32_a();
-  const half* x = p.x ? p.x : w_.normed.data();
-  gemm({.a = f32 ? nullptr : x + row * n_in,
-        .a_f32 = f32 ? w_.normed_f32.data() + row * n_in : nullptr,
+  gemm({.a = f32   ? nullptr
+             : p.x ? p.x
+                   : w_.normed.data(),
+        .a_f32 = f32 ? w_.normed_f32.data() : nullptr,
         .b = p.weight.f16 ? p.weight.f16 : w_.f16_scratch.data(),
         .nt = n_rows,
         .od = p.weight.n_rows,
         .id = p.weight.n_cols,
         .epilogue = p.epilogue,
         .bias = p.weight.bias,
-        .out_f32 = p.out_f32 ? p.out_f32 + row * n_out : nullptr,
-        .out_f16 = p.out_f16 ? p.out_f16 + row * n_out / 2 : nullptr,
+        .out_f32 = p.out_f32,
+        .out_f16 = p.out_f16,
         .scale = p.scale},
        stream);
 }

@@ -58,7 +58,6 @@ class Pipeline {
   bool uses_gemm(const FusedWeight& weight, int n_rows) const;
   void product_gemv(const Product& p, int n_rows, cudaStream_t stream);
   void product_gemm(const Product& p, int n_rows, cudaStream_t stream);
-  void gemm_rows(const Product& p, int first, int n_rows, cudaStream_t stream);
 
   template <typename Launch>
   void timed(const char* name, double flops, double bytes, cudaStream_t stream, Launch&& launch) {
@@ -73,8 +72,6 @@ class Pipeline {
   const KvCache& kv_;
   Workspace& w_;
   Profiler* profiler_ = nullptr;
-  Stream side_;  // of a GEMM's last few rows
-  Event forked_, joined_;
 };
 
 }  // namespace minfer::cu

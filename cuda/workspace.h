@@ -13,7 +13,7 @@
 namespace minfer::cu {
 
 // Rows that go through the layers together, and rows that go through the head together.
-inline constexpr int kMaxRows = 4096;
+inline constexpr int kMaxRows = 2048;
 inline constexpr int kMaxHeadRows = 64;
 
 struct Workspace {
