@@ -6,11 +6,13 @@
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+using Catch::Approx;  // as Catch2 2 has it
 #else
 #include <catch2/catch.hpp>
 #endif
 
 #include <cstdio>
+#include <string>
 
 #define MINFER_SKIP(reason)                                    \
   do {                                                         \
