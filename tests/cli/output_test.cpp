@@ -76,7 +76,7 @@ TEST_CASE("output: any number of threads gives the same text", "[cli]") {
   auto args = completion_args(24);
   args.insert(args.end(), {"-t", "1"});
   const Outcome one = run_cli(args);
-  args.back() = "3";
+  args.back() = std::to_string(3);
   CHECK(one.exit_code == 0);
   CHECK(one.out == run_cli(args).out);
 }
