@@ -73,8 +73,8 @@ TEST_CASE("cursor: room for n items is counted exactly", "[gguf][cursor]") {
 
 TEST_CASE("cursor: messages stay on one line whatever the file holds", "[gguf][cursor]") {
   CHECK(printable("a\nb\x7f") == "a\\x0ab\\x7f");
-  CHECK(quoted("caf\xc3\xa9") == "'caf\xc3\xa9'");
-  CHECK(quoted(std::string(200, 'x')) == "'" + std::string(96, 'x') + "...'");
+  CHECK(gguf::quoted("caf\xc3\xa9") == "'caf\xc3\xa9'");
+  CHECK(gguf::quoted(std::string(200, 'x')) == "'" + std::string(96, 'x') + "...'");
   Cursor in({}, "two\nlines");
   in.enter("key", 0);
   in.set_name("x\ry");
