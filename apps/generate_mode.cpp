@@ -40,11 +40,11 @@ ExitCode run_generate(const Options& options) {
   file.prefetch();
   const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
   const HParams hparams = HParams::read(file);
-  if (options.n_ctx > hparams.n_ctx_train) {
-    spdlog::warn("-c {}: the model was trained with a context of {}", options.n_ctx, hparams.n_ctx_train);
+  if (options.generation.n_ctx > hparams.n_ctx_train) {
+    spdlog::warn("-c {}: the model was trained with a context of {}", options.generation.n_ctx, hparams.n_ctx_train);
   }
   const GenerateOptions generation{
-      .n_predict = options.n_predict, .n_ctx = options.n_ctx, .ignore_eos = options.ignore_eos};
+      .n_predict = options.generation.n_predict, .n_ctx = options.generation.n_ctx, .ignore_eos = options.generation.ignore_eos};
   const int32_t n_kv = kv_tokens_needed(hparams, static_cast<int32_t>(ids.size()), generation);
   const auto engine = make_engine(device, options, file, *tokenizer, n_kv);
   const double load_seconds = seconds_since_start() - prompt_seconds;

@@ -18,6 +18,12 @@ minfer::ExitCode run(int argc, char** argv) {
   switch (options.mode) {
     case Mode::kGenerate:
       return run_generate(options);
+    case Mode::kConversation:
+      return run_conversation(options);
+    case Mode::kBatch:
+      return run_batch(options);
+    case Mode::kPerplexity:
+      return run_perplexity(options);
     case Mode::kTokenize:
       return run_tokenize(options);
     case Mode::kInfo:
@@ -28,6 +34,8 @@ minfer::ExitCode run(int argc, char** argv) {
       return run_profile(options);
     case Mode::kVerify:
       return run_verify(options);
+    case Mode::kListDevices:
+      return run_list_devices(options);
     case Mode::kVersion:
       return run_version();
     case Mode::kHelp:

@@ -1,6 +1,9 @@
 #include "apps/option_values.h"
 
 #include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +16,39 @@ std::optional<int32_t> parse_integer(std::string_view text, int32_t lowest, int3
   if (fault != std::errc() || end != text.data() + text.size() || value < lowest || value > highest)
     return {};
   return value;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || std::isnan(value)) return {};
+  return value;
+}
+
+// "0.5", "1000": the shortest digits that give the number back.
+std::string digits(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+std::optional<std::pair<int32_t, double>> parse_logit_bias(std::string_view text) {
+  const size_t sign = text.find_first_of("+-");
+  if (sign == std::string_view::npos) return {};
+  const auto id = parse_integer(text.substr(0, sign), 0, std::numeric_limits<int32_t>::max());
+  const auto bias = parse_number(text.substr(text[sign] == '+' ? sign + 1 : sign));
+  if (!id || !bias || *bias == std::numeric_limits<double>::infinity()) return {};
+  return std::pair(*id, *bias);
+}
+
+// A flag whose every use takes one value, which may look like a flag itself.
+CLI::Option* add_repeatable(CLI::App& app, const std::string& flag, std::function<void(const std::string&)> take,
+                            const std::string& help) {
+  const auto parse = [take = std::move(take)](const CLI::results_t& given) {
+    for (const std::string& text : given) take(text);
+    return true;
+  };
+  return app.add_option(flag, parse, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 std::string range(int32_t lowest, int32_t highest) {
@@ -59,6 +95,81 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<i
     return true;
   };
   return app.add_option(flags, parse, help)->type_name("N,...");
+}
+
+CLI::Option* add_optional_integer(CLI::App& app, const std::string& flags, std::optional<int32_t>& target,
+                                  int32_t lowest, int32_t highest, const std::string& help) {
+  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
+    target = parse_integer(given.front(), lowest, highest);
+    if (!target) {
+      throw CLI::ValidationError(
+          name, "'" + given.front() + "' is not a whole number from " + range(lowest, highest));
+    }
+    return true;
+  };
+  return app.add_option(flags, parse, help)->type_name("N");
+}
+
+CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
+                                 int32_t highest, const std::string& help) {
+  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
+    const auto value = given.front() == "auto" ? 0 : parse_integer(given.front(), lowest, highest);
+    if (!value) {
+      throw CLI::ValidationError(name, "'" + given.front() + "' is neither auto nor a whole number from " +
+                                           range(lowest, highest));
+    }
+    target = *value;
+    return true;
+  };
+  return app.add_option(flags, parse, help)->type_name("N|auto");
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, double lowest, double highest,
+                        const std::string& help) {
+  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
+    const auto value = parse_number(given.front());
+    if (!value || *value < lowest || *value > highest) {
+      throw CLI::ValidationError(name, "'" + given.front() + "' is not a number from " + digits(lowest) + " to " +
+                                           digits(highest));
+    }
+    target = *value;
+    return true;
+  };
+  return app.add_option(flags, parse, help)->type_name("X");
+}
+
+CLI::Option* add_seed(CLI::App& app, const std::string& flag, std::optional<uint64_t>& target,
+                      const std::string& help) {
+  const auto parse = [&target, flag](const CLI::results_t& given) {
+    const std::string& text = given.front();
+    uint64_t value = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (fault != std::errc() || end != text.data() + text.size()) {
+      throw CLI::ValidationError(flag, "'" + text + "' is not a whole number from 0 to 18446744073709551615");
+    }
+    target = value;
+    return true;
+  };
+  return app.add_option(flag, parse, help)->type_name("N");
+}
+
+CLI::Option* add_texts(CLI::App& app, const std::string& flag, std::vector<std::string>& target,
+                       const std::string& help) {
+  const auto take = [&target, flag](const std::string& text) {
+    if (text.empty()) throw CLI::ValidationError(flag, "an empty text");
+    target.push_back(text);
+  };
+  return add_repeatable(app, flag, take, help)->type_name("TEXT");
+}
+
+CLI::Option* add_logit_biases(CLI::App& app, const std::string& flag,
+                              std::vector<std::pair<int32_t, double>>& target, const std::string& help) {
+  const auto take = [&target, flag](const std::string& text) {
+    const auto bias = parse_logit_bias(text);
+    if (!bias) throw CLI::ValidationError(flag, "'" + text + "' is not ID+BIAS, ID-BIAS or ID-inf");
+    target.push_back(*bias);
+  };
+  return add_repeatable(app, flag, take, help)->type_name("ID+X");
 }
 
 }  // namespace minfer

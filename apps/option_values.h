@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,30 @@ CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& targe
 // Several in [1, highest], separated by commas; "0" alone is none at all.
 CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<int32_t>& target,
                           int32_t highest, const std::string& help);
+
+// The same, and nothing where the flag is absent.
+CLI::Option* add_optional_integer(CLI::App& app, const std::string& flags, std::optional<int32_t>& target,
+                                  int32_t lowest, int32_t highest, const std::string& help);
+
+// A whole number, or "auto", which is 0.
+CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
+                                 int32_t highest, const std::string& help);
+
+// A decimal number in [lowest, highest], with a point in every locale.
+CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, double lowest, double highest,
+                        const std::string& help);
+
+// 0 to 2^64 - 1.
+CLI::Option* add_seed(CLI::App& app, const std::string& flag, std::optional<uint64_t>& target,
+                      const std::string& help);
+
+// Texts, one each time that the flag is given; not empty.
+CLI::Option* add_texts(CLI::App& app, const std::string& flag, std::vector<std::string>& target,
+                       const std::string& help);
+
+// ID+BIAS, ID-BIAS or ID-inf, one each time that the flag is given.
+CLI::Option* add_logit_biases(CLI::App& app, const std::string& flag,
+                              std::vector<std::pair<int32_t, double>>& target, const std::string& help);
 
 // One of a few names.
 template <typename T>

@@ -15,6 +15,7 @@ namespace minfer {
 struct BenchOptions {
   std::vector<int32_t> prefill;  // prompt lengths, each > 0
   std::vector<int32_t> decode;   // numbers of tokens decoded one by one, each > 0
+  std::vector<int32_t> batch{1}; // numbers of sequences that decode side by side, each > 0
   int32_t depth = 0;             // tokens that stand in the KV cache before the clock starts
   int32_t n_repetitions = 5;     // after one that warms up and is not counted
   uint64_t seed = 1;             // of the token ids

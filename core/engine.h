@@ -19,6 +19,11 @@ class Engine {
   // Bytes of KV cache that a sequence of n tokens takes.
   virtual uint64_t kv_bytes(int32_t n_tokens) const = 0;
 
+  // Whether kv_reserve(n_tokens) would find room now.
+  virtual bool kv_fits(int32_t n_tokens) const = 0;
+  // Rows that go through the layers together: a larger batch is cut into groups of so many.
+  virtual int32_t max_batch_rows() const = 0;
+
   // A new sequence of length 0 with room for n_tokens. Throws Error(kDevice), needed and available printed,
   // where there is no room; nothing changes then.
   virtual SeqId kv_reserve(int32_t n_tokens) = 0;

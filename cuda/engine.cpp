@@ -69,6 +69,8 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   void set_profiler(Profiler* profiler) override { pipeline_.set_profiler(profiler); }
   uint64_t kv_bytes(int32_t n_tokens) const override { return KvCache::bytes(h_, n_tokens); }
+  bool kv_fits(int32_t n_tokens) const override { return kv_.fits(n_tokens); }
+  int32_t max_batch_rows() const override { return kMaxRows; }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
   int32_t kv_length(SeqId seq) const override { return kv_.extent(seq).length; }
   void kv_copy(SeqId src, SeqId dst, int32_t n) override {

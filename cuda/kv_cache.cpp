@@ -23,24 +23,34 @@ uint64_t KvCache::bytes(const HParams& h, int64_t n_tokens) {
   return 2 * sizeof(half) * static_cast<uint64_t>(h.n_layer) * h.kv_dim() * static_cast<uint64_t>(n_tokens);
 }
 
-SeqId KvCache::reserve(int32_t n_tokens) {
-  if (n_tokens < 0) throw Error(ExitCode::kRuntime, fmt::format("kv_reserve: {} tokens", n_tokens));
+// The first slot of the first gap of n_tokens slots; `largest` gets the size of the largest gap where there is none.
+std::optional<int32_t> KvCache::find_gap(int32_t n_tokens, int32_t* largest) const {
   std::vector<Extent> taken;
   for (const auto& [id, extent] : sequences_) taken.push_back(extent);
   std::sort(taken.begin(), taken.end(),
             [](const Extent& a, const Extent& b) { return a.first_slot < b.first_slot; });
-  int32_t at = 0, largest = 0;
+  taken.push_back({.first_slot = n_slots_, .n_slots = 0, .length = 0});  // the end
+  int32_t at = 0, largest_gap = 0;
   for (const Extent& extent : taken) {
-    largest = std::max(largest, extent.first_slot - at);
-    if (extent.first_slot - at >= n_tokens) break;
+    const int32_t gap = extent.first_slot - at;
+    if (gap >= n_tokens) return at;
+    largest_gap = std::max(largest_gap, gap);
     at = std::max(at, extent.first_slot + extent.n_slots);  // an empty extent may stand where another begins
   }
-  if (n_slots_ - at < n_tokens) {
+  if (largest != nullptr) *largest = largest_gap;
+  return std::nullopt;
+}
+
+SeqId KvCache::reserve(int32_t n_tokens) {
+  if (n_tokens < 0) throw Error(ExitCode::kRuntime, fmt::format("kv_reserve: {} tokens", n_tokens));
+  int32_t largest = 0;
+  const std::optional<int32_t> at = find_gap(n_tokens, &largest);
+  if (!at) {
     throw Error(ExitCode::kDevice,
                 fmt::format("KV cache: needs {} contiguous slots, {} available (of {} in all)", n_tokens,
-                            std::max(largest, n_slots_ - at), n_slots_));
+                            largest, n_slots_));
   }
-  sequences_[next_] = {at, n_tokens, 0};
+  sequences_[next_] = {*at, n_tokens, 0};
   return next_++;
 }
 

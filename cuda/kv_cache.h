@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "core/batch.h"
 #include "core/hparams.h"
@@ -29,6 +30,7 @@ class KvCache {
   KvCache(const HParams& hparams, int32_t n_slots);
   static uint64_t bytes(const HParams& hparams, int64_t n_tokens);
 
+  bool fits(int32_t n_tokens) const { return find_gap(n_tokens).has_value(); }
   SeqId reserve(int32_t n_tokens);
   void copy(SeqId src, SeqId dst, int32_t n, cudaStream_t stream);
   void truncate(SeqId seq, int32_t n);
@@ -40,6 +42,7 @@ class KvCache {
 
  private:
   Extent& find(SeqId seq);
+  std::optional<int32_t> find_gap(int32_t n_tokens, int32_t* largest = nullptr) const;
 
   int32_t n_layer_, n_head_kv_, head_dim_, n_slots_;
   size_t layer_elements_;      // of K, or of V

@@ -75,6 +75,8 @@ class ReferenceEngine final : public Engine, public LayerProbed {
   }
   void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   uint64_t kv_bytes(int32_t n_tokens) const override { return kv_.bytes(std::max(n_tokens, 0)); }
+  bool kv_fits(int32_t n_tokens) const override { return kv_bytes(n_tokens) <= available_memory_bytes(); }
+  int32_t max_batch_rows() const override { return static_cast<int32_t>(kMaxRows); }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
   int32_t kv_length(SeqId seq) const override { return kv_.length(seq); }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/byte_range.h"
 #include "gguf/metadata.h"
 
 namespace minfer {
@@ -20,6 +21,7 @@ struct TokenizerOptions {
 struct EncodeOptions {
   bool add_special = true;     // BOS / EOS where the file asks for them; never a second one
   bool parse_special = false;  // text that spells a control token becomes that token (user-defined tokens always do)
+  std::span<const ByteRange> literal = {};  // ... but not where it touches one of these; ascending, disjoint
 };
 
 class Tokenizer {

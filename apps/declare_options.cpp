@@ -1,0 +1,131 @@
+#include "apps/declare_options.h"
+
+#include <limits>
+
+#include "apps/option_values.h"
+
+namespace minfer {
+namespace {
+
+constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+void declare_prompt(CLI::App& app, Options& options) {
+  CLI::Option* prompt =
+      app.add_option("-p,--prompt", options.prompt, "Prompt, completed as raw text; '-' reads standard input")
+          ->type_name("TEXT");
+  app.add_option("-f,--file", options.prompt_file, "Read the prompt from a file, verbatim")
+      ->type_name("FILE")
+      ->excludes(prompt);
+  app.add_flag("--trim-newline", options.trim_newline,
+               "Drop one newline at the end of -f and -p - (kept otherwise)");
+  app.add_flag("-e,--escape", options.escape, "Read \\n, \\t, \\\\, \\xHH, \\uHHHH and the like in -p");
+  app.add_flag("--parse-special", options.parse_special,
+               "Read '<|im_end|>' and the like in a raw prompt as control tokens");
+  app.add_flag("--display-prompt", options.display_prompt, "Print the prompt ahead of the answer");
+}
+
+void declare_chat(CLI::App& app, Options& options) {
+  app.add_flag("--chat", options.chat,
+               "Through the model's chat template: one turn with -p or -f, a conversation on a terminal");
+  CLI::Option* system =
+      app.add_option("-s,--system-prompt", options.system_prompt, "The system message (also -sys)")
+          ->type_name("TEXT");
+  app.add_option("--system-file", options.system_file, "Read the system message from a file")
+      ->type_name("FILE")
+      ->excludes(system);
+  app.add_option("--prefill-response", options.prefill_response, "What the answer begins with")
+      ->type_name("TEXT");
+  app.add_option("--chat-template", options.chat_template, "A Jinja file instead of the model's template")
+      ->type_name("FILE");
+}
+
+void declare_generation(CLI::App& app, Options& options) {
+  GenerateOptions& generation = options.generation;
+  add_integer(app, "-n,--n-predict", generation.n_predict, -1, kMax,
+              "Tokens to generate at most; -1: until the context is full (default 512)");
+  add_integer(app, "-c,--ctx-size", generation.n_ctx, 0, kMax,
+              "Context: tokens of prompt and completion together; 0: as trained, in a conversation at most "
+              "8192; of a --perplexity window 512 (default 0)");
+  add_texts(app, "--stop", generation.stop, "End before this text; may be given several times");
+  app.add_flag("--ignore-eos", generation.ignore_eos, "Go on past end-of-generation tokens");
+}
+
+void declare_sampling(CLI::App& app, Options& options) {
+  SamplerOptions& s = options.generation.sampling;
+  add_number(app, "--temp", s.temp, 0, 1000, "Temperature; 0: the likeliest token (default 0)");
+  add_integer(app, "--top-k", s.top_k, 0, kMax, "Among the K likeliest; 0: all (default 0)");
+  add_number(app, "--top-p", s.top_p, 0, 1, "Among the likeliest that reach this share; 1: all (default 1)");
+  add_number(app, "--min-p", s.min_p, 0, 1,
+             "Among those at least this likely, as a share of the likeliest (default 0)");
+  add_number(app, "--repeat-penalty", s.repeat_penalty, 1e-3, 1000, "Against recent tokens; 1: none (default 1)");
+  add_integer(app, "--repeat-last-n", s.repeat_last_n, -1, kMax,
+              "Recent tokens that the three penalties see, prompt included; -1: all (default 64)");
+  add_number(app, "--presence-penalty", s.presence_penalty, -1000, 1000,
+             "Off the logit of tokens seen (default 0)");
+  add_number(app, "--frequency-penalty", s.frequency_penalty, -1000, 1000,
+             "Off the logit for each time seen (default 0)");
+  add_logit_biases(app, "--logit-bias", s.logit_bias, "Add to a token's logit: ID+2.5, ID-2.5, ID-inf; several times");
+  add_seed(app, "--seed", options.seed, "Of the draws; the one in use is logged (default: drawn)");
+  add_optional_integer(app, "--logprobs", options.generation.n_logprobs, 0, 1000,
+                       "With --json or --batch: logprobs of each token and of the N likeliest");
+}
+
+void declare_batch(CLI::App& app, Options& options) {
+  BatchFlags& batch = options.batch;
+  app.add_option("--batch", batch.input, "Answer every prompt of a file; '-' reads standard input")
+      ->type_name("FILE");
+  app.add_option("--output", batch.output, "Where the records go, one JSON object a line (default -: stdout)")
+      ->type_name("FILE");
+  add_choice<BatchFormat>(app, "--batch-format", batch.format,
+                          {{"jsonl", BatchFormat::kJsonLines}, {"lines", BatchFormat::kLines}},
+                          "jsonl: a request a line; lines: a prompt a line (default jsonl; *.txt: lines)");
+  app.add_option("--batch-delimiter", batch.delimiter, "Prompts are plain text with this between them")
+      ->type_name("TEXT");
+  app.add_flag("--batch-null", "Prompts are plain text with NUL bytes between them");
+  app.add_flag("--resume", batch.resume, "Keep what --output holds and do the rest");
+  add_integer_or_auto(app, "--parallel", batch.n_parallel, 1, 1024,
+                      "Sequences at once; auto: as many as fit (default auto)");
+}
+
+void declare_model(CLI::App& app, Options& options) {
+  app.add_option("-m,--model", options.model, "Model file (GGUF; the first one of a split model)")
+      ->type_name("FILE");
+  add_choice<DeviceChoice>(
+      app, "--device", options.device,
+      {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
+      "auto, cpu or cuda (default auto)");
+  add_choice<cu::F16Cache>(
+      app, "--f16-cache", options.f16_cache,
+      {{"auto", cu::F16Cache::kAuto}, {"on", cu::F16Cache::kOn}, {"off", cu::F16Cache::kOff}},
+      "cuda: weights in f16 too, for prefill: auto (where it fits), on, off");
+  add_integer(app, "-t,--threads", options.n_threads, 0, 1024, "CPU threads; 0: one a processor (default 0)");
+  app.add_option("--pretokenizer", options.pretokenizer, "Use this pre-tokenizer instead of the file's")
+      ->type_name("NAME");
+}
+
+void declare_measuring(CLI::App& app, Options& options) {
+  BenchOptions& bench = options.bench;
+  add_integers(app, "--bench-prefill", bench.prefill, kMax, "Prompt lengths to time; 0: none (default 2048)");
+  add_integers(app, "--bench-decode", bench.decode, kMax,
+               "Numbers of tokens to decode; 0: none (default 128)");
+  add_integers(app, "--bench-batch", bench.batch, 1024,
+               "Numbers of sequences that decode side by side (default 1)");
+  add_integer(app, "--bench-depth", bench.depth, 0, kMax, "Tokens in the KV cache before the clock starts");
+  add_integer(app, "--bench-repetitions", bench.n_repetitions, 1, 100000,
+              "Runs of each, after a warm-up (default 5)");
+  add_integer(app, "--profile-prefill", options.n_profile, 1, kMax,
+              "Tokens of the profiled prompt (default 2048)");
+  app.add_flag("--verify-layers", options.verify_layers, "Errors of the residual stream by layer too");
+  app.add_flag("--json", options.json, "The answer, its timings, or the figures as JSON objects, one a line");
+}
+
+void declare_log(CLI::App& app, Options& options) {
+  app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
+  app.add_flag("-v,--verbose", options.verbose, "More on stderr");
+  app.add_option("--log-file", options.log_file, "Append the log, with times, to a file as well")->type_name("FILE");
+}
+
+}  // namespace minfer
