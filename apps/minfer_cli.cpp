@@ -1,6 +1,5 @@
 #include <spdlog/spdlog.h>
 
-#include <csignal>
 #include <new>
 
 #include "apps/logging.h"
@@ -67,8 +66,10 @@ minfer::ExitCode run_and_report(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, reported like any other
-  minfer::install_interrupt_handler();
+  using minfer::ExitCode;
+  minfer::install_signal_handlers();
   minfer::set_up_logging(minfer::LogLevel::kNormal);
-  return static_cast<int>(run_and_report(argc, argv));
+  const ExitCode code = run_and_report(argc, argv);
+  // A signal that nobody looked for, since the work was as good as done, shows all the same.
+  return static_cast<int>(minfer::interrupted() ? ExitCode::kInterrupted : code);
 }
