@@ -30,11 +30,18 @@ std::string read_all(int fd, const std::string& name) {
   }
 }
 
-std::string read_prompt_file(const std::string& path) {
+}  // namespace
+
+std::string read_input(const std::string& flag, const std::string& path) {
+  if (path == "-") {
+    spdlog::debug("{}: reading standard input", flag);
+    return read_all(STDIN_FILENO, "standard input");
+  }
+  const std::string name = flag + " " + path;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ExitCode::kUsage, "-f " + path + ": " + std::strerror(errno));
+  if (fd < 0) throw Error(ExitCode::kUsage, name + ": " + std::strerror(errno));
   try {
-    std::string bytes = read_all(fd, "-f " + path);
+    std::string bytes = read_all(fd, name);
     ::close(fd);
     return bytes;
   } catch (...) {
@@ -43,15 +50,12 @@ std::string read_prompt_file(const std::string& path) {
   }
 }
 
-}  // namespace
-
 std::string read_prompt(const Options& options) {
   std::string prompt;
   if (options.prompt_file) {
-    prompt = read_prompt_file(*options.prompt_file);
+    prompt = read_input("-f", *options.prompt_file);
   } else if (*options.prompt == "-") {
-    spdlog::debug("reading the prompt from standard input");
-    prompt = read_all(STDIN_FILENO, "standard input");
+    prompt = read_input("-p", "-");
   } else {
     prompt = *options.prompt;
   }

@@ -7,6 +7,10 @@
 
 namespace minfer {
 
+// A whole file; `path` "-" reads standard input to its end. `flag` names it in an error. Throws Error(kUsage)
+// where it cannot be read, Error(kInterrupted) on Ctrl-C.
+std::string read_input(const std::string& flag, const std::string& path);
+
 // -p TEXT, -p - (standard input to its end) or -f FILE; bytes as they are, a trailing newline included.
 // Throws Error(kUsage) for a file that cannot be read or an empty prompt, Error(kInterrupted) on Ctrl-C.
 std::string read_prompt(const Options& options);
