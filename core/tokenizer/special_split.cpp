@@ -16,11 +16,19 @@ struct Candidate {
   }
 };
 
+// Bytes from `at` to the next literal one; 0 inside a literal range.
+size_t bytes_to_literal(std::span<const ByteRange> literal, size_t at) {
+  const auto ends_behind = [](size_t a, const ByteRange& range) { return a < range.end; };
+  const auto next = std::upper_bound(literal.begin(), literal.end(), at, ends_behind);
+  if (next == literal.end()) return std::numeric_limits<size_t>::max();
+  return next->begin > at ? next->begin - at : 0;
+}
+
 }  // namespace
 
 SpecialSplitter::SpecialSplitter(const Vocab& vocab, const std::vector<TokenId>& tokens) {
   for (const TokenId id : tokens) {
-    if (!vocab.text(id).empty()) entries_.push_back({vocab.text(id), id});
+    if (!vocab.text(id).empty()) entries_.push_back({vocab.text(id), id, vocab.is_hidden(id)});
   }
   const auto less = [](const Entry& a, const Entry& b) {
     return a.text != b.text ? a.text < b.text : a.id > b.id;
@@ -37,14 +45,18 @@ SpecialSplitter::SpecialSplitter(const Vocab& vocab, const std::vector<TokenId>&
   }
 }
 
-const SpecialSplitter::Entry* SpecialSplitter::longest(std::string_view text, size_t limit) const {
+const SpecialSplitter::Entry* SpecialSplitter::longest(std::string_view text, size_t limit,
+                                                       size_t hidden_limit) const {
   auto [first, last] = by_first_[static_cast<uint8_t>(text[0])];
   const Entry* best = nullptr;
   limit = std::min(limit, text.size());
   // Entries first..last share their first `depth` bytes with the text; one that has no more sorts before the
   // others.
   for (size_t depth = 1; first < last && depth <= limit; ++depth) {
-    if (entries_[first].text.size() == depth) best = &entries_[first++];
+    if (entries_[first].text.size() == depth) {
+      if (!entries_[first].hidden || depth <= hidden_limit) best = &entries_[first];
+      ++first;
+    }
     if (depth == limit) break;
     const auto byte = static_cast<uint8_t>(text[depth]);
     const auto begin = entries_.begin();
@@ -58,13 +70,14 @@ const SpecialSplitter::Entry* SpecialSplitter::longest(std::string_view text, si
   return best;
 }
 
-std::vector<SpecialMatch> SpecialSplitter::split(std::string_view text) const {
+std::vector<SpecialMatch> SpecialSplitter::split(std::string_view text,
+                                                 std::span<const ByteRange> literal) const {
   std::vector<SpecialMatch> matches;
   if (entries_.empty()) return matches;
   std::vector<Candidate> found;
   for (size_t at = 0; at < text.size(); ++at) {
     if (by_first_[static_cast<uint8_t>(text[at])].second == 0) continue;
-    const Entry* const entry = longest(text.substr(at), std::numeric_limits<size_t>::max());
+    const Entry* const entry = longest(text.substr(at), text.size(), bytes_to_literal(literal, at));
     if (entry) found.push_back({entry->text.size(), at, entry->id});
   }
   if (found.empty()) return matches;
@@ -77,7 +90,8 @@ std::vector<SpecialMatch> SpecialSplitter::split(std::string_view text) const {
     if (taken[top.begin]) continue;
     // Everything taken so far is at least as long as this one, so it overlaps at an end or not at all.
     if (taken[top.begin + top.size - 1]) {
-      const Entry* const shorter = longest(text.substr(top.begin), top.size - 1);
+      const Entry* const shorter =
+          longest(text.substr(top.begin), top.size - 1, bytes_to_literal(literal, top.begin));
       if (shorter) queue.push({shorter->text.size(), top.begin, shorter->id});
       continue;
     }

@@ -21,7 +21,7 @@ struct TokenizerOptions {
 struct EncodeOptions {
   bool add_special = true;     // BOS / EOS where the file asks for them; never a second one
   bool parse_special = false;  // text that spells a control token becomes that token (user-defined tokens always do)
-  std::span<const ByteRange> literal = {};  // ... but not where it touches one of these; ascending, disjoint
+  std::span<const ByteRange> literal = {};  // ... but not where it touches one of these; ascending, disjoint, none empty
 };
 
 class Tokenizer {

@@ -44,7 +44,7 @@ std::vector<TokenId> VocabTokenizer::encode(std::string_view text, const EncodeO
   std::vector<TokenId> ids;
   const SpecialSplitter& splitter = options.parse_special ? all_special_ : user_defined_;
   size_t from = 0;
-  for (const SpecialMatch& match : splitter.split(text)) {
+  for (const SpecialMatch& match : splitter.split(text, options.literal)) {
     if (match.begin > from) encode_text(text.substr(from, match.begin - from), ids);
     ids.push_back(match.id);
     from = match.begin + vocab_.text(match.id).size();

@@ -9,9 +9,14 @@
 namespace minfer {
 namespace {
 
+bool touches(const std::vector<ByteRange>& ranges, size_t begin, size_t end) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const ByteRange& range) { return begin < range.end && range.begin < end; });
+}
+
 // The definition: one token after another, the longest first, each searched for in what the others left.
 std::vector<SpecialMatch> split_plainly(const Vocab& vocab, std::vector<TokenId> tokens,
-                                        std::string_view text) {
+                                        std::string_view text, const std::vector<ByteRange>& literal) {
   std::vector<SpecialMatch> matches;
   std::vector<bool> taken(text.size());
   std::stable_sort(tokens.begin(), tokens.end(),
@@ -26,6 +31,7 @@ std::vector<SpecialMatch> split_plainly(const Vocab& vocab, std::vector<TokenId>
         const auto begin = taken.begin() + static_cast<std::ptrdiff_t>(at);
         const auto end = begin + static_cast<std::ptrdiff_t>(size);
         if (text.substr(at, size) != vocab.text(tokens[i]) || std::find(begin, end, true) != end) continue;
+        if (vocab.is_hidden(tokens[i]) && touches(literal, at, at + size)) continue;
         std::fill(begin, end, true);
         matches.push_back({at, tokens[i]});
       }
@@ -34,6 +40,15 @@ std::vector<SpecialMatch> split_plainly(const Vocab& vocab, std::vector<TokenId>
   }
   std::sort(matches.begin(), matches.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   return matches;
+}
+
+std::vector<ByteRange> random_ranges(std::mt19937& random, size_t size) {
+  std::vector<ByteRange> ranges;
+  for (size_t at = random() % 8; at < size; at += random() % 8) {
+    ranges.push_back({at, std::min(size, at + 1 + random() % 4)});
+    at = ranges.back().end;
+  }
+  return ranges;
 }
 
 Vocab make_vocab(const gguf::Metadata& metadata) {
@@ -58,7 +73,7 @@ TEST_CASE("special_split: one scan finds what a search for each token, longest f
       const std::string text = random_text(1 + random() % 6);
       if (std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
       seen.push_back(text);
-      tokens.push_back(tiny.add(text));
+      tokens.push_back(tiny.add(text, random() % 2 == 0 ? TokenType::kControl : TokenType::kUserDefined));
     }
     const auto file = test::vocab_file(tiny);
     const auto reader = gguf::Reader::from_bytes(file);
@@ -66,8 +81,9 @@ TEST_CASE("special_split: one scan finds what a search for each token, longest f
     const SpecialSplitter splitter(vocab, tokens);
     for (int k = 0; k < 20; ++k) {
       const std::string text = random_text(random() % 30);
-      const auto wanted = split_plainly(vocab, tokens, text);
-      const auto found = splitter.split(text);
+      const auto literal = k % 2 == 0 ? std::vector<ByteRange>() : random_ranges(random, text.size());
+      const auto wanted = split_plainly(vocab, tokens, text, literal);
+      const auto found = splitter.split(text, literal);
       REQUIRE(found.size() == wanted.size());
       for (size_t i = 0; i < found.size(); ++i) {
         REQUIRE(found[i].begin == wanted[i].begin);
