@@ -1,16 +1,9 @@
 #include "apps/declare_options.h"
 
-#include <limits>
-
 #include "apps/option_values.h"
+#include "core/option_ranges.h"
 
 namespace minfer {
-namespace {
-
-constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 void declare_prompt(CLI::App& app, Options& options) {
   CLI::Option* prompt =
@@ -44,9 +37,9 @@ void declare_chat(CLI::App& app, Options& options) {
 
 void declare_generation(CLI::App& app, Options& options) {
   GenerateOptions& generation = options.generation;
-  add_integer(app, "-n,--n-predict", generation.n_predict, -1, kMax,
+  add_integer(app, "-n,--n-predict", generation.n_predict, kNPredictRange,
               "Tokens to generate at most; -1: until the context is full (default 512)");
-  add_integer(app, "-c,--ctx-size", generation.n_ctx, 0, kMax,
+  add_integer(app, "-c,--ctx-size", generation.n_ctx, {0, kMaxCount},
               "Context: tokens of prompt and completion together; 0: as trained, in a conversation at most "
               "8192; of a --perplexity window 512 (default 0)");
   add_texts(app, "--stop", generation.stop, "End before this text; may be given several times");
@@ -55,21 +48,24 @@ void declare_generation(CLI::App& app, Options& options) {
 
 void declare_sampling(CLI::App& app, Options& options) {
   SamplerOptions& s = options.generation.sampling;
-  add_number(app, "--temp", s.temp, 0, 1000, "Temperature; 0: the likeliest token (default 0)");
-  add_integer(app, "--top-k", s.top_k, 0, kMax, "Among the K likeliest; 0: all (default 0)");
-  add_number(app, "--top-p", s.top_p, 0, 1, "Among the likeliest that reach this share; 1: all (default 1)");
-  add_number(app, "--min-p", s.min_p, 0, 1,
+  add_number(app, "--temp", s.temp, kTempRange, "Temperature; 0: the likeliest token (default 0)");
+  add_integer(app, "--top-k", s.top_k, kTopKRange, "Among the K likeliest; 0: all (default 0)");
+  add_number(app, "--top-p", s.top_p, kTopPRange,
+             "Among the likeliest that reach this share; 1: all (default 1)");
+  add_number(app, "--min-p", s.min_p, kMinPRange,
              "Among those at least this likely, as a share of the likeliest (default 0)");
-  add_number(app, "--repeat-penalty", s.repeat_penalty, 1e-3, 1000, "Against recent tokens; 1: none (default 1)");
-  add_integer(app, "--repeat-last-n", s.repeat_last_n, -1, kMax,
+  add_number(app, "--repeat-penalty", s.repeat_penalty, kRepeatPenaltyRange,
+             "Against recent tokens; 1: none (default 1)");
+  add_integer(app, "--repeat-last-n", s.repeat_last_n, kRepeatLastNRange,
               "Recent tokens that the three penalties see, prompt included; -1: all (default 64)");
-  add_number(app, "--presence-penalty", s.presence_penalty, -1000, 1000,
+  add_number(app, "--presence-penalty", s.presence_penalty, kPresencePenaltyRange,
              "Off the logit of tokens seen (default 0)");
-  add_number(app, "--frequency-penalty", s.frequency_penalty, -1000, 1000,
+  add_number(app, "--frequency-penalty", s.frequency_penalty, kFrequencyPenaltyRange,
              "Off the logit for each time seen (default 0)");
-  add_logit_biases(app, "--logit-bias", s.logit_bias, "Add to a token's logit: ID+2.5, ID-2.5, ID-inf; several times");
+  add_logit_biases(app, "--logit-bias", s.logit_bias,
+                   "Add to a token's logit: ID+2.5, ID-2.5, ID-inf; several times");
   add_seed(app, "--seed", options.seed, "Of the draws; the one in use is logged (default: drawn)");
-  add_optional_integer(app, "--logprobs", options.generation.n_logprobs, 0, 1000,
+  add_optional_integer(app, "--logprobs", options.generation.n_logprobs, kLogprobsRange,
                        "With --json or --batch: logprobs of each token and of the N likeliest");
 }
 
@@ -84,9 +80,9 @@ void declare_batch(CLI::App& app, Options& options) {
                           "jsonl: a request a line; lines: a prompt a line (default jsonl; *.txt: lines)");
   app.add_option("--batch-delimiter", batch.delimiter, "Prompts are plain text with this between them")
       ->type_name("TEXT");
-  app.add_flag("--batch-null", "Prompts are plain text with NUL bytes between them");
+  app.add_flag("--batch-null", std::string("Prompts are plain text with NUL bytes between them"));
   app.add_flag("--resume", batch.resume, "Keep what --output holds and do the rest");
-  add_integer_or_auto(app, "--parallel", batch.n_parallel, 1, 1024,
+  add_integer_or_auto(app, "--parallel", batch.n_parallel, {1, 1024},
                       "Sequences at once; auto: as many as fit (default auto)");
 }
 
@@ -101,22 +97,25 @@ void declare_model(CLI::App& app, Options& options) {
       app, "--f16-cache", options.f16_cache,
       {{"auto", cu::F16Cache::kAuto}, {"on", cu::F16Cache::kOn}, {"off", cu::F16Cache::kOff}},
       "cuda: weights in f16 too, for prefill: auto (where it fits), on, off");
-  add_integer(app, "-t,--threads", options.n_threads, 0, 1024, "CPU threads; 0: one a processor (default 0)");
+  add_integer(app, "-t,--threads", options.n_threads, {0, 1024},
+              "CPU threads; 0: one a processor (default 0)");
   app.add_option("--pretokenizer", options.pretokenizer, "Use this pre-tokenizer instead of the file's")
       ->type_name("NAME");
 }
 
 void declare_measuring(CLI::App& app, Options& options) {
   BenchOptions& bench = options.bench;
-  add_integers(app, "--bench-prefill", bench.prefill, kMax, "Prompt lengths to time; 0: none (default 2048)");
-  add_integers(app, "--bench-decode", bench.decode, kMax,
+  add_integers(app, "--bench-prefill", bench.prefill, kMaxCount,
+               "Prompt lengths to time; 0: none (default 2048)");
+  add_integers(app, "--bench-decode", bench.decode, kMaxCount,
                "Numbers of tokens to decode; 0: none (default 128)");
   add_integers(app, "--bench-batch", bench.batch, 1024,
                "Numbers of sequences that decode side by side (default 1)");
-  add_integer(app, "--bench-depth", bench.depth, 0, kMax, "Tokens in the KV cache before the clock starts");
-  add_integer(app, "--bench-repetitions", bench.n_repetitions, 1, 100000,
+  add_integer(app, "--bench-depth", bench.depth, {0, kMaxCount},
+              "Tokens in the KV cache before the clock starts");
+  add_integer(app, "--bench-repetitions", bench.n_repetitions, {1, 100000},
               "Runs of each, after a warm-up (default 5)");
-  add_integer(app, "--profile-prefill", options.n_profile, 1, kMax,
+  add_integer(app, "--profile-prefill", options.n_profile, {1, kMaxCount},
               "Tokens of the profiled prompt (default 2048)");
   app.add_flag("--verify-layers", options.verify_layers, "Errors of the residual stream by layer too");
   app.add_flag("--json", options.json, "The answer, its timings, or the figures as JSON objects, one a line");
@@ -125,7 +124,8 @@ void declare_measuring(CLI::App& app, Options& options) {
 void declare_log(CLI::App& app, Options& options) {
   app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
   app.add_flag("-v,--verbose", options.verbose, "More on stderr");
-  app.add_option("--log-file", options.log_file, "Append the log, with times, to a file as well")->type_name("FILE");
+  app.add_option("--log-file", options.log_file, "Append the log, with times, to a file as well")
+      ->type_name("FILE");
 }
 
 }  // namespace minfer

@@ -10,10 +10,11 @@
 namespace minfer {
 namespace {
 
-std::optional<int32_t> parse_integer(std::string_view text, int32_t lowest, int32_t highest) {
+std::optional<int32_t> parse_integer(std::string_view text, Range<int32_t> allowed) {
   int32_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size() || value < lowest || value > highest)
+  if (fault != std::errc() || end != text.data() + text.size() || value < allowed.lowest ||
+      value > allowed.highest)
     return {};
   return value;
 }
@@ -35,15 +36,15 @@ std::string digits(double value) {
 std::optional<std::pair<int32_t, double>> parse_logit_bias(std::string_view text) {
   const size_t sign = text.find_first_of("+-");
   if (sign == std::string_view::npos) return {};
-  const auto id = parse_integer(text.substr(0, sign), 0, std::numeric_limits<int32_t>::max());
+  const auto id = parse_integer(text.substr(0, sign), {0, kMaxCount});
   const auto bias = parse_number(text.substr(text[sign] == '+' ? sign + 1 : sign));
   if (!id || !bias || *bias == std::numeric_limits<double>::infinity()) return {};
   return std::pair(*id, *bias);
 }
 
 // A flag whose every use takes one value, which may look like a flag itself.
-CLI::Option* add_repeatable(CLI::App& app, const std::string& flag, std::function<void(const std::string&)> take,
-                            const std::string& help) {
+CLI::Option* add_repeatable(CLI::App& app, const std::string& flag,
+                            std::function<void(const std::string&)> take, const std::string& help) {
   const auto parse = [take = std::move(take)](const CLI::results_t& given) {
     for (const std::string& text : given) take(text);
     return true;
@@ -51,8 +52,8 @@ CLI::Option* add_repeatable(CLI::App& app, const std::string& flag, std::functio
   return app.add_option(flag, parse, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-std::string range(int32_t lowest, int32_t highest) {
-  return std::to_string(lowest) + " to " + std::to_string(highest);
+std::string range(Range<int32_t> allowed) {
+  return std::to_string(allowed.lowest) + " to " + std::to_string(allowed.highest);
 }
 
 std::string first_name(const std::string& flags) {
@@ -61,13 +62,13 @@ std::string first_name(const std::string& flags) {
 
 }  // namespace
 
-CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
-                         int32_t highest, const std::string& help) {
-  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
-    const auto value = parse_integer(given.front(), lowest, highest);
+CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, Range<int32_t> allowed,
+                         const std::string& help) {
+  const auto parse = [&target, allowed, name = first_name(flags)](const CLI::results_t& given) {
+    const auto value = parse_integer(given.front(), allowed);
     if (!value) {
-      throw CLI::ValidationError(
-          name, "'" + given.front() + "' is not a whole number from " + range(lowest, highest));
+      throw CLI::ValidationError(name,
+                                 "'" + given.front() + "' is not a whole number from " + range(allowed));
     }
     target = *value;
     return true;
@@ -83,10 +84,10 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<i
     if (rest == "0") return true;
     for (bool more = true; more;) {
       const size_t comma = rest.find(',');
-      const auto value = parse_integer(rest.substr(0, comma), 1, highest);
+      const auto value = parse_integer(rest.substr(0, comma), {1, highest});
       if (!value) {
         throw CLI::ValidationError(name, "'" + given.front() + "' is not a list of whole numbers from " +
-                                             range(1, highest) + " with commas between, nor 0");
+                                             range({1, highest}) + " with commas between, nor 0");
       }
       target.push_back(*value);
       more = comma != std::string_view::npos;
@@ -98,25 +99,25 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<i
 }
 
 CLI::Option* add_optional_integer(CLI::App& app, const std::string& flags, std::optional<int32_t>& target,
-                                  int32_t lowest, int32_t highest, const std::string& help) {
-  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
-    target = parse_integer(given.front(), lowest, highest);
+                                  Range<int32_t> allowed, const std::string& help) {
+  const auto parse = [&target, allowed, name = first_name(flags)](const CLI::results_t& given) {
+    target = parse_integer(given.front(), allowed);
     if (!target) {
-      throw CLI::ValidationError(
-          name, "'" + given.front() + "' is not a whole number from " + range(lowest, highest));
+      throw CLI::ValidationError(name,
+                                 "'" + given.front() + "' is not a whole number from " + range(allowed));
     }
     return true;
   };
   return app.add_option(flags, parse, help)->type_name("N");
 }
 
-CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
-                                 int32_t highest, const std::string& help) {
-  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
-    const auto value = given.front() == "auto" ? 0 : parse_integer(given.front(), lowest, highest);
+CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target,
+                                 Range<int32_t> allowed, const std::string& help) {
+  const auto parse = [&target, allowed, name = first_name(flags)](const CLI::results_t& given) {
+    const auto value = given.front() == "auto" ? 0 : parse_integer(given.front(), allowed);
     if (!value) {
-      throw CLI::ValidationError(name, "'" + given.front() + "' is neither auto nor a whole number from " +
-                                           range(lowest, highest));
+      throw CLI::ValidationError(
+          name, "'" + given.front() + "' is neither auto nor a whole number from " + range(allowed));
     }
     target = *value;
     return true;
@@ -124,13 +125,13 @@ CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_
   return app.add_option(flags, parse, help)->type_name("N|auto");
 }
 
-CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, double lowest, double highest,
+CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, Range<double> allowed,
                         const std::string& help) {
-  const auto parse = [&target, lowest, highest, name = first_name(flags)](const CLI::results_t& given) {
+  const auto parse = [&target, allowed, name = first_name(flags)](const CLI::results_t& given) {
     const auto value = parse_number(given.front());
-    if (!value || *value < lowest || *value > highest) {
-      throw CLI::ValidationError(name, "'" + given.front() + "' is not a number from " + digits(lowest) + " to " +
-                                           digits(highest));
+    if (!value || *value < allowed.lowest || *value > allowed.highest) {
+      throw CLI::ValidationError(name, "'" + given.front() + "' is not a number from " +
+                                           digits(allowed.lowest) + " to " + digits(allowed.highest));
     }
     target = *value;
     return true;

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/option_ranges.h"
+
 namespace minfer {
 
-// A whole number in [lowest, highest].
-CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
-                         int32_t highest, const std::string& help);
+// A whole number in its range.
+CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, Range<int32_t> allowed,
+                         const std::string& help);
 
 // Several in [1, highest], separated by commas; "0" alone is none at all.
 CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<int32_t>& target,
@@ -20,14 +22,14 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flags, std::vector<i
 
 // The same, and nothing where the flag is absent.
 CLI::Option* add_optional_integer(CLI::App& app, const std::string& flags, std::optional<int32_t>& target,
-                                  int32_t lowest, int32_t highest, const std::string& help);
+                                  Range<int32_t> allowed, const std::string& help);
 
 // A whole number, or "auto", which is 0.
-CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target, int32_t lowest,
-                                 int32_t highest, const std::string& help);
+CLI::Option* add_integer_or_auto(CLI::App& app, const std::string& flags, int32_t& target,
+                                 Range<int32_t> allowed, const std::string& help);
 
-// A decimal number in [lowest, highest], with a point in every locale.
-CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, double lowest, double highest,
+// A decimal number in its range, with a point in every locale.
+CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target, Range<double> allowed,
                         const std::string& help);
 
 // 0 to 2^64 - 1.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/batch_file/split.h"
 #include "core/bench.h"
 #include "core/completion.h"
 #include "cuda/engine.h"
@@ -26,13 +27,6 @@ enum class Mode {
   kHelp,
 };
 enum class DeviceChoice { kAuto, kCpu, kCuda };
-
-// How a batch file is cut into prompts.
-enum class BatchFormat {
-  kJsonLines,  // one JSON object a line
-  kLines,      // one prompt a line
-  kDelimited,  // prompts with BatchFlags::delimiter between
-};
 
 struct BatchFlags {
   std::string input;        // --batch; "-" reads standard input
