@@ -80,7 +80,8 @@ void declare_batch(CLI::App& app, Options& options) {
                           "jsonl: a request a line; lines: a prompt a line (default jsonl; *.txt: lines)");
   app.add_option("--batch-delimiter", batch.delimiter, "Prompts are plain text with this between them")
       ->type_name("TEXT");
-  app.add_flag("--batch-null", std::string("Prompts are plain text with NUL bytes between them"));
+  const std::string by_null = "Prompts are plain text with NUL bytes between them";
+  app.add_flag("--batch-null", by_null);  // counted, bound to nothing
   app.add_flag("--resume", batch.resume, "Keep what --output holds and do the rest");
   add_integer_or_auto(app, "--parallel", batch.n_parallel, {1, 1024},
                       "Sequences at once; auto: as many as fit (default auto)");
