@@ -25,8 +25,10 @@ std::unique_ptr<Engine> make_cpu_engine(const Options& options, const gguf::Read
 }
 
 std::unique_ptr<Engine> make_engine(const Device& device, const Options& options, const gguf::Reader& file,
-                                    const Tokenizer& tokenizer, int32_t n_kv_tokens) {
+                                    const Tokenizer& tokenizer, int32_t n_kv_tokens,
+                                    int32_t n_kv_tokens_least) {
   auto engine = device.is_cuda ? cu::make_cuda_engine(file, {.n_kv_tokens = n_kv_tokens,
+                                                             .n_kv_tokens_least = n_kv_tokens_least,
                                                              .n_vocab_used = tokenizer.n_vocab(),
                                                              .f16_cache = options.f16_cache,
                                                              .progress = !options.quiet})

@@ -21,9 +21,11 @@ struct Device {
 Device choose_device(const Options& options);
 
 // Says on stderr what runs and why. n_kv_tokens: KV slots of all sequences together, which the CUDA engine
-// reserves at once. `file` must outlive the engine. Throws Error(kDevice) where the model does not fit.
+// reserves at once; where memory is short it takes fewer, down to n_kv_tokens_least (0: n_kv_tokens). `file`
+// must outlive the engine. Throws Error(kDevice) where the model does not fit.
 std::unique_ptr<Engine> make_engine(const Device& device, const Options& options, const gguf::Reader& file,
-                                    const Tokenizer& tokenizer, int32_t n_kv_tokens);
+                                    const Tokenizer& tokenizer, int32_t n_kv_tokens,
+                                    int32_t n_kv_tokens_least = 0);
 
 // The CPU engine, whatever the device: what others are held against.
 std::unique_ptr<Engine> make_cpu_engine(const Options& options, const gguf::Reader& file,

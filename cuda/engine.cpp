@@ -36,6 +36,10 @@ MemoryPlan plan_on_this_device(const HParams& h, const ModelTensors& tensors, co
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "device memory");
   const MemoryPlan plan = plan_memory(h, tensors, options, free_bytes);
   spdlog::info("device memory: {}; {:.2f} GB free", plan.describe(), static_cast<double>(free_bytes) / 1e9);
+  if (plan.n_kv_tokens < options.n_kv_tokens) {
+    spdlog::info("KV cache: room for {} tokens of the {} that could be used", plan.n_kv_tokens,
+                 options.n_kv_tokens);
+  }
   if (options.f16_cache == F16Cache::kAuto && !plan.use_f16_cache) {
     spdlog::warn(
         "--f16-cache auto: off, since f16 weights do not fit; prefill decodes each matrix as it goes and is "
@@ -52,7 +56,7 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
         tensors_(ModelTensors::read(file, h_)),
         plan_(plan_on_this_device(h_, tensors_, options)),
         weights_(h_, tensors_, plan_, options.progress),
-        kv_(h_, options.n_kv_tokens),
+        kv_(h_, plan_.n_kv_tokens),
         w_(h_, kMaxRows, weights_.scratch_elements()),
         pipeline_(h_, n_vocab_used_, weights_.model(), kv_, w_),
         host_ints_(4 * kMaxRows),

@@ -72,12 +72,25 @@ Sizes sizes(const HParams& h, const ModelTensors& tensors) {
   return s;
 }
 
+int32_t least_kv_tokens(const CudaOptions& options) {
+  return options.n_kv_tokens_least > 0 ? std::min(options.n_kv_tokens_least, options.n_kv_tokens)
+                                       : options.n_kv_tokens;
+}
+
+// A plan that fits, with as many of the KV slots asked for as there is room for.
+MemoryPlan with_more_kv(MemoryPlan plan, const HParams& h, int32_t n_wanted, uint64_t available) {
+  const uint64_t room = (available - (plan.total() - plan.kv)) / KvCache::bytes(h, 1);
+  plan.n_kv_tokens = static_cast<int32_t>(std::min(static_cast<uint64_t>(n_wanted), room));
+  plan.kv = KvCache::bytes(h, plan.n_kv_tokens);
+  return plan;
+}
+
 }  // namespace
 
 std::string MemoryPlan::describe() const {
-  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {}, workspace {}", gigabytes(peak()),
+  return fmt::format("{} needed: blocks {}, f16 cache {}, KV {} ({} tokens), workspace {}", gigabytes(peak()),
                      gigabytes(blocks + vectors), use_f16_cache ? gigabytes(f16_cache) : "off", gigabytes(kv),
-                     gigabytes(workspace + scratch)) +
+                     n_kv_tokens, gigabytes(workspace + scratch)) +
          (peak() > total()
               ? fmt::format(", while loading {} of staging in place of the last two", gigabytes(staging))
               : "");
@@ -90,7 +103,8 @@ MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const Cuda
   plan.blocks = s.blocks;
   plan.vectors = s.vectors;
   plan.staging = upload_staging_bytes(s.largest_row);
-  plan.kv = KvCache::bytes(h, options.n_kv_tokens);
+  plan.n_kv_tokens = least_kv_tokens(options);
+  plan.kv = KvCache::bytes(h, plan.n_kv_tokens);
   plan.workspace = Workspace::bytes(h, kMaxRows);
 
   const uint64_t available = free_bytes > kReserve ? free_bytes - kReserve : 0;
@@ -102,9 +116,9 @@ MemoryPlan plan_memory(const HParams& h, const ModelTensors& tensors, const Cuda
   };
   const bool fits_with = with_cache(true);
   if (options.f16_cache == F16Cache::kOn || (options.f16_cache == F16Cache::kAuto && fits_with)) {
-    if (fits_with) return plan;
+    if (fits_with) return with_more_kv(plan, h, options.n_kv_tokens, available);
   } else if (with_cache(false)) {
-    return plan;
+    return with_more_kv(plan, h, options.n_kv_tokens, available);
   }
   const std::string needed =
       fmt::format("device memory: {}, {} available", plan.describe(), gigabytes(available));

@@ -23,9 +23,10 @@ struct MemoryPlan {
   uint64_t vectors = 0;    // norms, biases and rope's frequencies
   uint64_t f16_cache = 0;  // 0 where it is off
   uint64_t scratch = 0;    // the largest matrix in f16, where the cache is off
-  uint64_t kv = 0;
+  uint64_t kv = 0;  // of n_kv_tokens
   uint64_t workspace = 0;
   uint64_t staging = 0;  // pieces of the file on their way, while loading
+  int32_t n_kv_tokens = 0;
   bool use_f16_cache = false;
 
   uint64_t total() const { return blocks + vectors + f16_cache + scratch + kv + workspace; }
@@ -34,7 +35,8 @@ struct MemoryPlan {
   std::string describe() const;
 };
 
-// Throws Error(kDevice) with needed and available, and what would fit.
+// The f16 cache goes ahead of KV slots beyond the least; what is left is filled with these. Throws
+// Error(kDevice) with needed and available, and what would fit.
 MemoryPlan plan_memory(const HParams& hparams, const ModelTensors& tensors, const CudaOptions& options,
                        uint64_t free_bytes);
 
