@@ -17,14 +17,19 @@ class Session {
   Session(Engine& engine, const Tokenizer& tokenizer, int32_t n_tokens);
 
   // As minfer::generate(), in this sequence. After an interruption the sequence keeps what was computed.
+  // Throws Error(kUsage) where prompt and completion may need more than the session's room (both numbers).
   Generation generate(std::span<const TokenId> prompt, const GenerateOptions& options, const TextSink& sink);
 
   // Tokens whose KV is there.
   const std::vector<TokenId>& held() const { return held_; }
 
  private:
+  RowResult append(std::span<const TokenId> ids, Want want);
+  void run(std::span<const TokenId> prompt, Completion& completion, const TextSink& sink);
+
   Engine& engine_;
   const Tokenizer& tokenizer_;
+  int32_t n_tokens_;
   Sequence sequence_;
   std::vector<TokenId> held_;
 };
