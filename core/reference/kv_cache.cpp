@@ -24,24 +24,28 @@ uint64_t KvCache::bytes(int32_t n_tokens) const {
   return static_cast<uint64_t>(n_slots * n_layer_ * n_head_kv_ * (head_dim_ + value_stride_)) * sizeof(float);
 }
 
+uint64_t KvCache::available_bytes() const {
+  const uint64_t system = available_memory_bytes();
+  if (system == 0) return std::numeric_limits<uint64_t>::max();
+  uint64_t promised = 0;
+  for (const auto& [id, s] : sequences_) promised += bytes(s.n_tokens) - bytes(s.n_touched);
+  return system > promised ? system - promised : 0;
+}
+
 SeqId KvCache::reserve(int32_t n_tokens) {
   if (n_tokens < 1) {
     throw Error(ExitCode::kRuntime, fmt::format("KV cache: {} tokens reserved, needs 1 or more", n_tokens));
   }
   if (next_ == std::numeric_limits<SeqId>::max())
     throw Error(ExitCode::kRuntime, "KV cache: out of sequence ids");
-  // Pages of other sequences that are promised but not yet touched still count as available to the system.
-  uint64_t promised = 0;
-  for (const auto& [id, s] : sequences_) promised += bytes(s.n_tokens) - bytes(s.length);
   const uint64_t needed = bytes(n_tokens);
-  const uint64_t system = available_memory_bytes();
-  const uint64_t available = system > promised ? system - promised : 0;
+  const uint64_t available = available_bytes();
   const auto refuse = [&] {
     throw Error(ExitCode::kDevice,
                 fmt::format("KV cache of {} tokens: needs {} bytes of memory, {} are available", n_tokens,
                             needed, available));
   };
-  if (system != 0 && needed > available) refuse();  // 0: the system does not say
+  if (needed > available) refuse();
   Sequence s;
   try {
     s.arena = AlignedBuffer(needed / sizeof(float));
@@ -74,7 +78,7 @@ void KvCache::copy(SeqId src, SeqId dst, int32_t n) {
       }
     }
   }
-  to.length = n;
+  to.set_length(n);
 }
 
 void KvCache::truncate(SeqId seq, int32_t n) {

@@ -1,6 +1,7 @@
 // Private to the reference engine: the keys and values of every sequence, f32.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -19,6 +20,9 @@ class KvCache {
   explicit KvCache(const HParams& hparams);
 
   uint64_t bytes(int32_t n_tokens) const;
+  // Memory for another sequence: what the system has less what is promised to sequences and not touched yet.
+  // The largest number where the system does not say.
+  uint64_t available_bytes() const;
   SeqId reserve(int32_t n_tokens);
   void copy(SeqId src, SeqId dst, int32_t n);
   void truncate(SeqId seq, int32_t n);
@@ -28,7 +32,7 @@ class KvCache {
   bool has(SeqId seq) const { return sequences_.contains(seq); }
 
   void store(SeqId seq, int32_t layer, int32_t pos, const float* k, const float* v);
-  void set_length(SeqId seq, int32_t n) { find(seq).length = n; }
+  void set_length(SeqId seq, int32_t n) { find(seq).set_length(n); }
   const float* keys(SeqId seq, int32_t layer, int32_t head) const;
   const float* values(SeqId seq, int32_t layer, int32_t head) const;
 
@@ -38,6 +42,12 @@ class KvCache {
     int32_t n_tokens = 0;  // room as asked for
     int64_t n_slots = 0;
     int32_t length = 0;
+    int32_t n_touched = 0;  // the largest length it ever had: that memory is taken
+
+    void set_length(int32_t n) {
+      length = n;
+      n_touched = std::max(n_touched, n);
+    }
   };
 
   Sequence& find(SeqId seq);
