@@ -1,56 +1,115 @@
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include "apps/device.h"
+#include "apps/generation_options.h"
 #include "apps/input.h"
+#include "apps/json_line.h"
 #include "apps/modes.h"
 #include "apps/output.h"
+#include "apps/prompt.h"
+#include "apps/timings.h"
 #include "core/generator.h"
 #include "core/process.h"
 
 namespace minfer {
 namespace {
 
-std::string rate(int64_t n, double seconds) {
-  return n > 0 && seconds > 0 ? fmt::format("{:8.2f} tokens/s", static_cast<double>(n) / seconds)
-                              : "     n/a";
+// Where the answer goes: to stdout as it comes, or kept for a JSON object.
+class Answer {
+ public:
+  explicit Answer(bool kept) : kept_(kept) {}
+
+  void add(std::string_view piece) {
+    if (kept_) {
+      text_ += piece;
+    } else if (!piece.empty()) {
+      write_stdout(piece);
+      last_ = piece.back();
+    }
+  }
+  // What follows on a terminal begins on a line of its own; a file or a pipe gets the answer and nothing
+  // else.
+  void end() const {
+    if (!kept_ && last_ != '\n' && ::isatty(STDOUT_FILENO) == 1) write_stdout("\n");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  bool kept_;
+  char last_ = '\n';
+  std::string text_;
+};
+
+// A token by its text, and by its bytes, which need not be text.
+nlohmann::ordered_json token_json(const Tokenizer& tokenizer, TokenId id, double logprob) {
+  const std::string bytes = tokenizer.token_bytes(id, true);
+  return {{"token", bytes},
+          {"id", id},
+          {"logprob", logprob},
+          {"bytes", std::vector<uint8_t>(bytes.begin(), bytes.end())}};
 }
 
-void report(const Generation& run, double load_seconds) {
-  const auto n_generated = static_cast<int64_t>(run.ids.size());
-  const int64_t n_decoded = n_generated > 0 ? n_generated - 1 : 0;  // the first one comes out of the prefill
-  spdlog::info("stopped: {}", finish_reason_name(run.reason));
-  spdlog::info("load    {:26.3f} s", load_seconds);
-  spdlog::info("prefill {:8} tokens {:10.3f} s {}", run.n_prompt, run.prefill_seconds,
-               rate(run.n_prompt, run.prefill_seconds));
-  spdlog::info("decode  {:8} tokens {:10.3f} s {}", n_decoded, run.decode_seconds,
-               rate(n_decoded, run.decode_seconds));
-  spdlog::info("first token {:22.3f} s after the start, peak memory {:.1f} MB",
-               load_seconds + run.prefill_seconds, static_cast<double>(peak_memory_bytes()) / 1e6);
+nlohmann::ordered_json logprobs_json(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& logprobs) {
+  auto all = nlohmann::ordered_json::array();
+  for (const TokenLogprobs& of_token : logprobs) {
+    auto entry = token_json(tokenizer, of_token.id, of_token.logprob);
+    auto top = nlohmann::ordered_json::array();
+    for (const auto& [id, logprob] : of_token.top) top.push_back(token_json(tokenizer, id, logprob));
+    entry["top_logprobs"] = std::move(top);
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+std::string json_answer(const Options& options, const GenerateOptions& generation, const Tokenizer& tokenizer,
+                        const Prompt& prompt, const std::string& text, const Generation& run,
+                        const Timings& timings) {
+  nlohmann::ordered_json json;
+  if (options.display_prompt) json["prompt"] = prompt.text;
+  json["text"] = text;
+  json["finish_reason"] = finish_reason_code(run.reason);
+  json["usage"] = {{"prompt_tokens", run.n_prompt}, {"completion_tokens", run.ids.size()}};
+  if (generation.sampling.temp > 0) json["seed"] = generation.sampling.seed;
+  if (generation.n_logprobs) json["logprobs"] = logprobs_json(tokenizer, run.logprobs);
+  json["timings"] = to_json(timings);
+  return json_line(json);
+}
+
+void hint_at_chat(const Options& options, const gguf::Reader& file) {
+  if (options.chat || !file.metadata().has("tokenizer.chat_template")) return;
+  spdlog::info("hint: this model was trained to answer chats; --chat puts the prompt into its chat template");
 }
 
 }  // namespace
 
 ExitCode run_generate(const Options& options) {
   const Device device = choose_device(options);
-  const std::string prompt = read_prompt(options);
-  const double prompt_seconds =
-      options.prompt == "-" ? seconds_since_start() : 0;  // waiting for a pipe is no loading
+  const std::string input = read_prompt(options);
+  // Waiting for a pipe is no loading.
+  const double waited = options.prompt == "-" ? seconds_since_start() : 0;
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   file.prefetch();
-  const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
+  const Prompt prompt = make_prompt(options, input, file, *tokenizer);
+  hint_at_chat(options, file);
   const HParams hparams = HParams::read(file);
-  if (options.generation.n_ctx > hparams.n_ctx_train) {
-    spdlog::warn("-c {}: the model was trained with a context of {}", options.generation.n_ctx, hparams.n_ctx_train);
-  }
-  const GenerateOptions generation{
-      .n_predict = options.generation.n_predict, .n_ctx = options.generation.n_ctx, .ignore_eos = options.generation.ignore_eos};
-  const int32_t n_kv = kv_tokens_needed(hparams, static_cast<int32_t>(ids.size()), generation);
-  const auto engine = make_engine(device, options, file, *tokenizer, n_kv);
-  const double load_seconds = seconds_since_start() - prompt_seconds;
+  const GenerateOptions generation = generation_options(options, hparams);
+  // Made once more by generate(): what cannot be is refused before the weights are read.
+  const int32_t n_kv_tokens = Completion(hparams, *tokenizer, prompt.ids, generation).n_kv_tokens();
+  const auto engine = make_engine(device, options, file, *tokenizer, n_kv_tokens);
+  const double load_seconds = seconds_since_start() - waited;
 
-  const Generation run = generate(*engine, *tokenizer, ids, generation, write_stdout);
-  report(run, load_seconds);
+  Answer answer(options.json);
+  if (options.display_prompt && !options.json) answer.add(prompt.text);
+  const Generation run = generate(*engine, *tokenizer, prompt.ids, generation,
+                                  [&](std::string_view piece) { answer.add(piece); });
+  answer.end();
+  const Timings timings(run, load_seconds, seconds_since_start() - waited);
+  if (options.json)
+    write_stdout(json_answer(options, generation, *tokenizer, prompt, answer.text(), run, timings));
+  spdlog::info("stopped: {}", finish_reason_name(run.reason));
+  log_timings(timings);
   return run.reason == FinishReason::kInterrupted ? ExitCode::kInterrupted : ExitCode::kOk;
 }
 

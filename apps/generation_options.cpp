@@ -1,0 +1,31 @@
+#include "apps/generation_options.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <random>
+
+namespace minfer {
+namespace {
+
+uint64_t draw_seed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+GenerateOptions generation_options(const Options& options, const HParams& hparams) {
+  GenerateOptions generation = options.generation;
+  if (generation.n_ctx > hparams.n_ctx_train) {
+    spdlog::warn("-c {}: the model was trained with a context of {}", generation.n_ctx, hparams.n_ctx_train);
+  }
+  if (options.chat && generation.n_ctx == 0) generation.n_ctx = std::min(hparams.n_ctx_train, kChatContext);
+  if (generation.sampling.temp > 0) {
+    generation.sampling.seed = options.seed ? *options.seed : draw_seed();
+    spdlog::info("seed: {}", generation.sampling.seed);
+  }
+  return generation;
+}
+
+}  // namespace minfer

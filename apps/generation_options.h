@@ -1,0 +1,15 @@
+// What the flags leave open about a completion, settled for one run.
+#pragma once
+
+#include "apps/options.h"
+#include "core/hparams.h"
+
+namespace minfer {
+
+// options.generation with the seed in use, drawn where --seed gives none and logged where it matters, and
+// with the context of a chat, which is at most kChatContext unless -c says otherwise. Warns of a context that
+// is longer than the trained one.
+inline constexpr int32_t kChatContext = 8192;
+GenerateOptions generation_options(const Options& options, const HParams& hparams);
+
+}  // namespace minfer
