@@ -261,7 +261,7 @@ void Scheduler::accept(Active& a, const RowResult& result) {
   Generation& generation = a.completion.generation();
   const size_t n_before = generation.ids.size();
   try {
-    a.next = a.completion.accept(result, engine_);
+    if (!a.completion.done()) a.next = a.completion.accept(result, engine_);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kRuntime) throw;
     a.error = error.what();
