@@ -6,15 +6,15 @@
 namespace minfer {
 
 void declare_prompt(CLI::App& app, Options& options) {
-  CLI::Option* prompt =
-      app.add_option("-p,--prompt", options.prompt, "Prompt, completed as raw text; '-' reads standard input")
-          ->type_name("TEXT");
-  app.add_option("-f,--file", options.prompt_file, "Read the prompt from a file, verbatim")
-      ->type_name("FILE")
+  CLI::Option* prompt = add_text(app, "-p,--prompt", options.prompt,
+                                 "The prompt, completed as raw text; '-' reads standard input, verbatim");
+  add_name(app, "-f,--file", "FILE", options.prompt_file, "Read the prompt from a file, verbatim")
       ->excludes(prompt);
   app.add_flag("--trim-newline", options.trim_newline,
-               "Drop one newline at the end of -f and -p - (kept otherwise)");
-  app.add_flag("-e,--escape", options.escape, "Read \\n, \\t, \\\\, \\xHH, \\uHHHH and the like in -p");
+               "Drop one newline (\\n or \\r\\n) at the end of -f and -p -; without this it is a part of the "
+               "prompt");
+  app.add_flag("-e,--escape", options.escape,
+               "Read \\n \\t \\r \\\\ \\\" \\' \\xHH \\uHHHH \\u{H...} in -p TEXT; never in files");
   app.add_flag("--parse-special", options.parse_special,
                "Read '<|im_end|>' and the like in a raw prompt as control tokens");
   app.add_flag("--display-prompt", options.display_prompt, "Print the prompt ahead of the answer");
@@ -22,17 +22,13 @@ void declare_prompt(CLI::App& app, Options& options) {
 
 void declare_chat(CLI::App& app, Options& options) {
   app.add_flag("--chat", options.chat,
-               "Through the model's chat template: one turn with -p or -f, a conversation on a terminal");
-  CLI::Option* system =
-      app.add_option("-s,--system-prompt", options.system_prompt, "The system message (also -sys)")
-          ->type_name("TEXT");
-  app.add_option("--system-file", options.system_file, "Read the system message from a file")
-      ->type_name("FILE")
+               "Through the model's chat template: one turn with -p or -f, else a conversation");
+  CLI::Option* system = add_text(app, "--system-prompt", options.system_prompt, "The system message");
+  add_name(app, "--system-file", "FILE", options.system_file, "Read the system message from a file")
       ->excludes(system);
-  app.add_option("--prefill-response", options.prefill_response, "What the answer begins with")
-      ->type_name("TEXT");
-  app.add_option("--chat-template", options.chat_template, "A Jinja file instead of the model's template")
-      ->type_name("FILE");
+  add_text(app, "--prefill-response", options.prefill_response, "What the answer begins with");
+  add_name(app, "--chat-template", "FILE", options.chat_template,
+           "A Jinja template instead of the model's own");
 }
 
 void declare_generation(CLI::App& app, Options& options) {
@@ -42,7 +38,8 @@ void declare_generation(CLI::App& app, Options& options) {
   add_integer(app, "-c,--ctx-size", generation.n_ctx, {0, kMaxCount},
               "Context: tokens of prompt and completion together; 0: as trained, in a conversation at most "
               "8192; of a --perplexity window 512 (default 0)");
-  add_texts(app, "--stop", generation.stop, "End before this text; may be given several times");
+  add_texts(app, "--stop", generation.stop,
+            "End before this text, which is not printed; may be given several times");
   app.add_flag("--ignore-eos", generation.ignore_eos, "Go on past end-of-generation tokens");
 }
 
@@ -71,15 +68,14 @@ void declare_sampling(CLI::App& app, Options& options) {
 
 void declare_batch(CLI::App& app, Options& options) {
   BatchFlags& batch = options.batch;
-  app.add_option("--batch", batch.input, "Answer every prompt of a file; '-' reads standard input")
-      ->type_name("FILE");
-  app.add_option("--output", batch.output, "Where the records go, one JSON object a line (default -: stdout)")
-      ->type_name("FILE");
+  add_name(app, "--batch", "FILE", batch.input, "Answer every prompt of a file; '-' reads standard input");
+  add_name(app, "--output", "FILE", batch.output,
+           "Where the records go, one JSON object a line (default -: stdout)");
   add_choice<BatchFormat>(app, "--batch-format", batch.format,
                           {{"jsonl", BatchFormat::kJsonLines}, {"lines", BatchFormat::kLines}},
                           "jsonl: a request a line; lines: a prompt a line (default jsonl; *.txt: lines)");
-  app.add_option("--batch-delimiter", batch.delimiter, "Prompts are plain text with this between them")
-      ->type_name("TEXT");
+  add_name(app, "--batch-delimiter", "TEXT", batch.delimiter,
+           "Prompts are plain text with this between them");
   const std::string by_null = "Prompts are plain text with NUL bytes between them";
   app.add_flag("--batch-null", by_null);  // counted, bound to nothing
   app.add_flag("--resume", batch.resume, "Keep what --output holds and do the rest");
@@ -88,8 +84,7 @@ void declare_batch(CLI::App& app, Options& options) {
 }
 
 void declare_model(CLI::App& app, Options& options) {
-  app.add_option("-m,--model", options.model, "Model file (GGUF; the first one of a split model)")
-      ->type_name("FILE");
+  add_name(app, "-m,--model", "FILE", options.model, "Model file (GGUF; the first one of a split model)");
   add_choice<DeviceChoice>(
       app, "--device", options.device,
       {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
@@ -100,8 +95,8 @@ void declare_model(CLI::App& app, Options& options) {
       "cuda: weights in f16 too, for prefill: auto (where it fits), on, off");
   add_integer(app, "-t,--threads", options.n_threads, {0, 1024},
               "CPU threads; 0: one a processor (default 0)");
-  app.add_option("--pretokenizer", options.pretokenizer, "Use this pre-tokenizer instead of the file's")
-      ->type_name("NAME");
+  add_name(app, "--pretokenizer", "NAME", options.pretokenizer,
+           "Use this pre-tokenizer instead of the file's");
 }
 
 void declare_measuring(CLI::App& app, Options& options) {
@@ -123,10 +118,11 @@ void declare_measuring(CLI::App& app, Options& options) {
 }
 
 void declare_log(CLI::App& app, Options& options) {
-  app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr");
-  app.add_flag("-v,--verbose", options.verbose, "More on stderr");
-  app.add_option("--log-file", options.log_file, "Append the log, with times, to a file as well")
-      ->type_name("FILE");
+  CLI::Option* quiet =
+      app.add_flag("-q,--quiet", options.quiet, "Only errors on stderr; the answer is whole");
+  app.add_flag("-v,--verbose", options.verbose, "More on stderr and in --log-file")->excludes(quiet);
+  add_name(app, "--log-file", "FILE", options.log_file,
+           "Append the log to a file as well, with times; -q does not silence it");
 }
 
 }  // namespace minfer

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/escape.h"
 #include "core/cancel.h"
 #include "core/error.h"
 
@@ -30,6 +31,11 @@ std::string read_all(int fd, const std::string& name) {
   }
 }
 
+void trim_newline(std::string& text) {
+  if (!text.ends_with('\n')) return;
+  text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1));
+}
+
 }  // namespace
 
 std::string read_input(const std::string& flag, const std::string& path) {
@@ -39,7 +45,11 @@ std::string read_input(const std::string& flag, const std::string& path) {
   }
   const std::string name = flag + " " + path;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ExitCode::kUsage, name + ": " + std::strerror(errno));
+  if (fd < 0) {
+    const int error = errno;
+    throw_if_interrupted();  // a pipe by name opens once somebody writes
+    throw Error(ExitCode::kUsage, name + ": " + std::strerror(error));
+  }
   try {
     std::string bytes = read_all(fd, name);
     ::close(fd);
@@ -51,20 +61,15 @@ std::string read_input(const std::string& flag, const std::string& path) {
 }
 
 std::string read_prompt(const Options& options) {
-  std::string prompt;
-  if (options.prompt_file) {
-    prompt = read_input("-f", *options.prompt_file);
-  } else if (*options.prompt == "-") {
-    prompt = read_input("-p", "-");
-  } else {
-    prompt = *options.prompt;
+  const bool by_file = options.prompt_file.has_value();
+  if (!by_file && *options.prompt != "-") {
+    if (options.prompt->empty()) throw Error(ExitCode::kUsage, "-p: the prompt is empty");
+    return options.escape ? read_escapes(*options.prompt) : *options.prompt;
   }
-  if (prompt.empty()) {
-    const std::string source = options.prompt_file      ? "-f " + *options.prompt_file
-                               : *options.prompt == "-" ? "-p -"
-                                                        : "-p";
-    throw Error(ExitCode::kUsage, source + ": the prompt is empty");
-  }
+  const std::string flag = by_file ? "-f" : "-p", path = by_file ? *options.prompt_file : "-";
+  std::string prompt = read_input(flag, path);
+  if (options.trim_newline) trim_newline(prompt);
+  if (prompt.empty()) throw Error(ExitCode::kUsage, flag + " " + path + ": the prompt is empty");
   return prompt;
 }
 

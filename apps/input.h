@@ -11,8 +11,9 @@ namespace minfer {
 // where it cannot be read, Error(kInterrupted) on Ctrl-C.
 std::string read_input(const std::string& flag, const std::string& path);
 
-// -p TEXT, -p - (standard input to its end) or -f FILE; bytes as they are, a trailing newline included.
-// Throws Error(kUsage) for a file that cannot be read or an empty prompt, Error(kInterrupted) on Ctrl-C.
+// -p TEXT (with --escape read), -p - (standard input to its end) or -f FILE; bytes as they are, a trailing
+// newline included but for --trim-newline. Throws Error(kUsage) for a file that cannot be read, a bad escape
+// or an empty prompt, Error(kInterrupted) on Ctrl-C.
 std::string read_prompt(const Options& options);
 
 }  // namespace minfer

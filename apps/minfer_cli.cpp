@@ -13,7 +13,10 @@ namespace {
 minfer::ExitCode run(int argc, char** argv) {
   using namespace minfer;
   const Options options = parse_options(argc, argv);
-  set_up_logging(options.quiet ? LogLevel::kQuiet : options.verbose ? LogLevel::kVerbose : LogLevel::kNormal);
+  set_up_logging(options.quiet     ? LogLevel::kQuiet
+                 : options.verbose ? LogLevel::kVerbose
+                                   : LogLevel::kNormal,
+                 options.log_file);
   switch (options.mode) {
     case Mode::kGenerate:
       return run_generate(options);
@@ -51,6 +54,7 @@ minfer::ExitCode fail(minfer::ExitCode code, const char* what) {
 minfer::ExitCode run_and_report(int argc, char** argv) {
   using minfer::ExitCode;
   try {
+    minfer::install_signal_handlers();
     return run(argc, argv);
   } catch (const minfer::Error& error) {
     return fail(error.code(), error.what());
@@ -67,7 +71,6 @@ minfer::ExitCode run_and_report(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using minfer::ExitCode;
-  minfer::install_signal_handlers();
   minfer::set_up_logging(minfer::LogLevel::kNormal);
   const ExitCode code = run_and_report(argc, argv);
   // A signal that nobody looked for, since the work was as good as done, shows all the same.

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,10 @@
 #include "core/option_ranges.h"
 
 namespace minfer {
+
+// Calls take(value) with the flag's value: the last one where it was given several times.
+CLI::Option* add_value(CLI::App& app, const std::string& flags, const std::string& type,
+                       std::function<void(const std::string&)> take, const std::string& help);
 
 // A whole number in its range.
 CLI::Option* add_integer(CLI::App& app, const std::string& flags, int32_t& target, Range<int32_t> allowed,
@@ -36,6 +41,16 @@ CLI::Option* add_number(CLI::App& app, const std::string& flags, double& target,
 CLI::Option* add_seed(CLI::App& app, const std::string& flag, std::optional<uint64_t>& target,
                       const std::string& help);
 
+// Bytes as they are; given "", a text and not nothing.
+CLI::Option* add_text(CLI::App& app, const std::string& flags, std::optional<std::string>& target,
+                      const std::string& help);
+
+// The same, not empty: a path, a name.
+CLI::Option* add_name(CLI::App& app, const std::string& flags, const std::string& type, std::string& target,
+                      const std::string& help);
+CLI::Option* add_name(CLI::App& app, const std::string& flags, const std::string& type,
+                      std::optional<std::string>& target, const std::string& help);
+
 // Texts, one each time that the flag is given; not empty.
 CLI::Option* add_texts(CLI::App& app, const std::string& flag, std::vector<std::string>& target,
                        const std::string& help);
@@ -48,7 +63,7 @@ CLI::Option* add_logit_biases(CLI::App& app, const std::string& flag,
 template <typename T>
 CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& target,
                         const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
-  const auto parse = [&target, choices, flag](const std::string& given) {
+  const auto take = [&target, choices, flag](const std::string& given) {
     std::string names;
     for (const auto& [name, value] : choices) {
       if (given == name) {
@@ -59,7 +74,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& target,
     }
     throw CLI::ValidationError(flag, "'" + given + "' is none of " + names);
   };
-  return app.add_option_function<std::string>(flag, parse, help)->type_name("NAME");
+  return add_value(app, flag, "NAME", take, help);
 }
 
 }  // namespace minfer

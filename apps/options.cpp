@@ -4,17 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "apps/arguments.h"
 #include "apps/declare_options.h"
+#include "apps/help.h"
+#include "apps/option_values.h"
 #include "core/error.h"
 
 namespace minfer {
 namespace {
 
 constexpr int32_t kDefaultVerified = 32;
-
-constexpr const char* kFooter =
-    "Exit codes: 0 done, 1 runtime error, 2 usage, 3 model file, 4 device or memory, 130 Ctrl-C.\n"
-    "stdout carries the answer only; the log goes to stderr.";
 
 // The flags that choose a mode, one at a time.
 class Modes {
@@ -60,10 +59,13 @@ void check_belongs(const CLI::App& app, Mode mode) {
   only({"--output", "--batch-format", "--batch-delimiter", "--batch-null", "--resume", "--parallel"},
        {Mode::kBatch}, "--batch");
   only({"--display-prompt"}, {Mode::kGenerate}, "a single prompt");
+  only({"--temp", "--top-k", "--top-p", "--min-p", "--repeat-penalty", "--repeat-last-n",
+        "--presence-penalty", "--frequency-penalty", "--logit-bias", "--seed", "--stop", "--ignore-eos"},
+       {Mode::kGenerate, Mode::kConversation, Mode::kBatch}, "completions");
   only({"--logprobs"}, {Mode::kGenerate, Mode::kBatch}, "--batch and a single prompt");
   only({"--json"}, {Mode::kGenerate, Mode::kBench, Mode::kProfile, Mode::kPerplexity, Mode::kListDevices},
        "a single prompt, --bench, --profile, --perplexity and --list-devices");
-  only({"-p", "-f", "--trim-newline"}, {Mode::kGenerate, Mode::kTokenize, Mode::kVerify},
+  only({"-p", "-f", "--trim-newline", "--escape"}, {Mode::kGenerate, Mode::kTokenize, Mode::kVerify},
        "a single prompt, --tokenize and --verify");
 }
 
@@ -73,7 +75,6 @@ void read_batch_format(const CLI::App& app, BatchFlags& batch) {
   if (by_null + by_text + by_name > 1) {
     throw Error(ExitCode::kUsage, "--batch-format, --batch-delimiter and --batch-null: one at a time");
   }
-  if (by_text && batch.delimiter.empty()) throw Error(ExitCode::kUsage, "--batch-delimiter: an empty text");
   if (by_null) batch.delimiter.assign(1, '\0');
   if (by_null || by_text) batch.format = BatchFormat::kDelimited;
   if (!by_null && !by_text && !by_name && batch.input.ends_with(".txt")) batch.format = BatchFormat::kLines;
@@ -99,7 +100,11 @@ void check_prompt(const CLI::App& app, Options& options) {
     throw Error(ExitCode::kUsage, "no prompt given: -p TEXT, -p - (standard input) or -f FILE");
   }
   if (options.escape && (!options.prompt || *options.prompt == "-")) {
-    throw Error(ExitCode::kUsage, "--escape: belongs to -p TEXT; files and standard input are taken verbatim");
+    throw Error(ExitCode::kUsage,
+                "--escape: belongs to -p TEXT; files and standard input are taken verbatim");
+  }
+  if (options.trim_newline && !options.prompt_file && options.prompt != "-") {
+    throw Error(ExitCode::kUsage, "--trim-newline: belongs to -f and -p -; -p TEXT has what was typed");
   }
   if (options.mode == Mode::kGenerate && options.generation.n_logprobs && !options.json) {
     throw Error(ExitCode::kUsage, "--logprobs: belongs to --json and --batch");
@@ -111,35 +116,31 @@ void check_prompt(const CLI::App& app, Options& options) {
   }
 }
 
-// Everything added since the last call stands under `heading` in the help.
+// Everything declared since the last call stands under `heading` in the help.
 void group(CLI::App& app, const std::string& heading) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group() == "Options") option->group(heading);
   }
 }
 
-}  // namespace
-
-Options parse_options(int argc, char** argv) {
-  Options options;
-  CLI::App app("minfer-cli: completes a prompt with a GGUF model", "minfer-cli");
-  const auto declare = [&](void (*flags)(CLI::App&, Options&), const char* heading) {
+void declare(CLI::App& app, Options& options, Modes& modes) {
+  const auto add = [&](void (*flags)(CLI::App&, Options&), const char* heading) {
     flags(app, options);
     group(app, heading);
   };
-  declare(declare_prompt, "Prompt");
-  declare(declare_chat, "Chat");
-  declare(declare_generation, "Completion");
-  declare(declare_sampling, "Sampling");
-  declare(declare_batch, "Files of prompts");
-  declare(declare_model, "Model and device");
-  Modes modes(app);
+  app.set_help_flag();  // CLI11's own would print its own
+  add(declare_prompt, "Prompt");
+  add(declare_chat, "Chat");
+  add(declare_generation, "Completion");
+  add(declare_sampling, "Sampling");
+  add(declare_batch, "Files of prompts");
+  modes.note("--batch", Mode::kBatch);
+  add(declare_model, "Model and device");
   modes.add("--tokenize", Mode::kTokenize, "Print the prompt's token ids as a JSON array");
   modes.add("--info", Mode::kInfo, "Print what the model file holds and needs");
-  app.add_option("--perplexity", options.perplexity_file, "Perplexity of a text file, in windows of -c tokens")
-      ->type_name("FILE");
+  add_name(app, "--perplexity", "FILE", options.perplexity_file,
+           "Perplexity of a text file, in windows of -c tokens");
   modes.note("--perplexity", Mode::kPerplexity);
-  modes.note("--batch", Mode::kBatch);
   modes.add("--bench", Mode::kBench, "Time prefill and decode on random token ids");
   modes.add("--profile", Mode::kProfile,
             "cuda: where the time of a prefill and a decode step goes, op by op");
@@ -147,26 +148,46 @@ Options parse_options(int argc, char** argv) {
             "cuda: the prompt and -n tokens (default 32) on both engines; exit 1 where they differ too much");
   modes.add("--list-devices", Mode::kListDevices, "Print the devices that a model can run on");
   modes.add("--version", Mode::kVersion, "Print the version");
+  const std::string help = "Print this";
+  app.add_flag("-h,--help", help);
   group(app, "Instead of completing");
-  declare(declare_measuring, "Measuring");
-  declare(declare_log, "Log");
-  app.footer(kFooter);
+  add(declare_measuring, "Measuring");
+  add(declare_log, "Log");
+}
 
-  try {
-    std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-    // llama.cpp's spelling, which CLI11 would take for -s -y -s.
-    for (std::string& arg : args) {
-      if (arg == "-sys") arg = "--system-prompt";
-    }
-    std::reverse(args.begin(), args.end());  // CLI11 takes them from the back
-    app.parse(std::move(args));
-  } catch (const CLI::CallForHelp&) {
-    options.mode = Mode::kHelp;
-    options.help_text = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    throw Error(ExitCode::kUsage, std::string(error.what()) + " (--help lists the flags)");
+// CLI11 gets every flag by its long name and every value as a word of its own, which it reads in one way
+// only.
+void take(CLI::App& app, const std::vector<Argument>& arguments) {
+  std::vector<std::string> words;
+  for (const Argument& argument : arguments) {
+    words.push_back("--" + argument.option->get_lnames().front());
+    if (argument.value) words.push_back(*argument.value);
   }
+  std::reverse(words.begin(), words.end());  // it takes them from the back
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    throw Error(ExitCode::kUsage, error.what());
+  }
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  CLI::App app;
+  Modes modes(app);
+  declare(app, options, modes);
+
+  const std::vector<Argument> arguments =
+      read_arguments(app, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  const auto is_help = [&](const Argument& argument) { return argument.option == app.get_option("--help"); };
+  if (std::any_of(arguments.begin(), arguments.end(), is_help)) {  // whatever stands beside it
+    options.mode = Mode::kHelp;
+    options.help_text = help_text(app);
+    return options;
+  }
+  take(app, arguments);
 
   options.mode = modes.chosen();
   if (options.chat && options.mode == Mode::kGenerate && !options.prompt && !options.prompt_file) {

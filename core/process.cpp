@@ -36,6 +36,10 @@ double seconds_since_start() {
   return std::max(0.0, boot_seconds - start_ticks / static_cast<double>(sysconf(_SC_CLK_TCK)));
 }
 
+uint64_t total_memory_bytes() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 uint64_t available_memory_bytes() {
   std::ifstream in("/proc/meminfo");
   for (std::string key; in >> key;) {
