@@ -4,12 +4,13 @@
 #include "apps/device.h"
 #include "apps/generation_options.h"
 #include "apps/input.h"
-#include "apps/json_line.h"
 #include "apps/modes.h"
 #include "apps/output.h"
 #include "apps/prompt.h"
 #include "apps/timings.h"
 #include "core/generator.h"
+#include "core/json_line.h"
+#include "core/logprobs_json.h"
 #include "core/process.h"
 
 namespace minfer {
@@ -40,27 +41,6 @@ class Answer {
   char last_ = '\n';
   std::string text_;
 };
-
-// A token by its text, and by its bytes, which need not be text.
-nlohmann::ordered_json token_json(const Tokenizer& tokenizer, TokenId id, double logprob) {
-  const std::string bytes = tokenizer.token_bytes(id, true);
-  return {{"token", bytes},
-          {"id", id},
-          {"logprob", logprob},
-          {"bytes", std::vector<uint8_t>(bytes.begin(), bytes.end())}};
-}
-
-nlohmann::ordered_json logprobs_json(const Tokenizer& tokenizer, const std::vector<TokenLogprobs>& logprobs) {
-  auto all = nlohmann::ordered_json::array();
-  for (const TokenLogprobs& of_token : logprobs) {
-    auto entry = token_json(tokenizer, of_token.id, of_token.logprob);
-    auto top = nlohmann::ordered_json::array();
-    for (const auto& [id, logprob] : of_token.top) top.push_back(token_json(tokenizer, id, logprob));
-    entry["top_logprobs"] = std::move(top);
-    all.push_back(std::move(entry));
-  }
-  return all;
-}
 
 std::string json_answer(const Options& options, const GenerateOptions& generation, const Tokenizer& tokenizer,
                         const Prompt& prompt, const std::string& text, const Generation& run,

@@ -1,4 +1,4 @@
-// JSON as minfer-cli prints it.
+// JSON as it is printed, one object a line.
 #pragma once
 
 #include <nlohmann/json.hpp>
