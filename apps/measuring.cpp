@@ -18,7 +18,7 @@ double kv_token_bytes(const Engine& engine) {
 
 }  // namespace
 
-Measured::Measured(const Device& device, const Options& options, int32_t n_kv_tokens)
+Measured::Measured(const Device& device, const Options& options, int32_t n_kv_tokens, int64_t longest)
     : file(gguf::Reader::open(options.model)),
       tokenizer(Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer})),
       hparams(HParams::read(file)),
@@ -26,8 +26,8 @@ Measured::Measured(const Device& device, const Options& options, int32_t n_kv_to
       engine(make_engine(device, options, file, *tokenizer, n_kv_tokens)),
       cost(hparams, ModelTensors::read(file, hparams), kv_token_bytes(*engine)),
       n_vocab(std::min(hparams.n_vocab, tokenizer->n_vocab())) {
-  if (n_kv_tokens > hparams.n_ctx_train) {
-    spdlog::warn("{} tokens: the model was trained with a context of {}", n_kv_tokens, hparams.n_ctx_train);
+  if (longest > hparams.n_ctx_train) {
+    spdlog::warn("{} tokens: the model was trained with a context of {}", longest, hparams.n_ctx_train);
   }
 #ifndef NDEBUG
   spdlog::warn("this is a debug build: its figures say nothing about speed");

@@ -12,9 +12,9 @@
 namespace minfer {
 
 struct Measured {
-  // Loads the model with KV for n_kv_tokens; warns where they pass the trained context, and where this build
-  // is slow.
-  Measured(const Device& device, const Options& options, int32_t n_kv_tokens);
+  // Loads the model with KV for n_kv_tokens of all sequences together; warns where the longest one passes the
+  // trained context, and where this build is slow.
+  Measured(const Device& device, const Options& options, int32_t n_kv_tokens, int64_t longest);
   Measured(const Measured&) = delete;
   Measured& operator=(const Measured&) = delete;
 

@@ -53,7 +53,7 @@ ExitCode run_profile(const Options& options) {
     throw Error(ExitCode::kUsage, fmt::format("--profile-prefill {}: at most {}", options.n_profile, kMost));
   }
   const int32_t n_kv = options.n_profile + cu::kProfiledSteps;
-  const Measured m(device, options, n_kv);
+  const Measured m(device, options, n_kv, n_kv);
   const std::vector<TokenId> ids = random_tokens(static_cast<size_t>(options.n_profile), m.n_vocab, 1);
   if (!options.json) {
     write_stdout(fmt::format("device   {}\nceilings {}\n", m.engine->description(), m.ceilings.described));

@@ -52,6 +52,7 @@ TEST_CASE("bench: --json prints one object a measurement", "[cli][bench]") {
   CHECK(lines[2]["test"] == "decode");
   CHECK(lines[2]["tokens"] == 5);
   for (const auto& line : lines) {
+    CHECK(line["sequences"] == 1);
     CHECK(line["depth"] == 4);
     CHECK(line["repetitions"] == 3);
     CHECK(line["seconds_min"].get<double>() > 0);
@@ -65,6 +66,26 @@ TEST_CASE("bench: --json prints one object a measurement", "[cli][bench]") {
     CHECK(line["device"].get<std::string>().starts_with("cpu"));
     CHECK(line["model"] == kSmallModel);
   }
+}
+
+TEST_CASE("bench: --bench-batch decodes so many sequences, and tokens/s is of all of them", "[cli][bench]") {
+  const Outcome outcome = run_cli(bench_args({"--json", "--bench-batch", "1,3", "--bench-depth", "20"}));
+  REQUIRE(outcome.exit_code == 0);
+  const auto lines = json_lines(outcome.out);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0]["test"] == "prefill");
+  CHECK(lines[1]["sequences"] == 1);  // prompts are timed one by one
+  CHECK(lines[2]["sequences"] == 1);
+  CHECK(lines[3]["sequences"] == 3);
+  CHECK(lines[3]["test"] == "decode");
+  CHECK(lines[3]["tokens"] == 5);  // of each
+  CHECK(lines[3]["tokens_per_second"].get<double>() == Approx(3 * 5 / lines[3]["seconds"].get<double>()));
+  // Weights are read once a step, so three sequences cost less than three times the bytes of one.
+  CHECK(lines[3]["bytes"] < 2 * lines[2]["bytes"].get<double>());
+  CHECK(lines[3]["flops"].get<double>() == Approx(3 * lines[2]["flops"].get<double>()));
+  const Outcome table = run_cli(bench_args({"-q", "--bench-batch", "3", "--bench-prefill", "0"}));
+  CHECK(table.out.find("sequences") != std::string::npos);
+  CHECK(table.out.find("\ndecode         5         3       0     3 ") != std::string::npos);
 }
 
 TEST_CASE("bench: the table says what is inside the clock", "[cli][bench]") {
@@ -84,6 +105,8 @@ TEST_CASE("bench: a wrong list or a flag of another mode is one line, exit 2", "
       {{"--bench", "-m", kSmallModel, "--bench-prefill", "0,5"}, "--bench-prefill"},
       {{"--bench", "-m", kSmallModel, "--bench-decode", "-1"}, "--bench-decode"},
       {{"--bench", "-m", kSmallModel, "--bench-repetitions", "0"}, "--bench-repetitions"},
+      {{"--bench", "-m", kSmallModel, "--bench-batch", "2000"}, "--bench-batch"},
+      {{"--bench", "-m", kSmallModel, "--bench-batch", "0"}, "--bench-batch 0"},
       {{"--bench", "-m", kSmallModel, "--bench-prefill", "2147483647", "--bench-depth", "9"}, "2147483656"},
       {{"--bench", "-m", kSmallModel, "--bench-prefill", "0", "--bench-decode", "0"}, "nothing to measure"},
       {{"-m", kSmallModel, "-p", "x", "--bench-depth", "3"}, "--bench-depth: belongs to --bench"},

@@ -21,6 +21,8 @@ class Watched final : public Engine {
   const HParams& hparams() const override { return engine_->hparams(); }
   std::string description() const override { return engine_->description(); }
   uint64_t kv_bytes(int32_t n) const override { return engine_->kv_bytes(n); }
+  bool kv_fits(int32_t n) const override { return engine_->kv_fits(n); }
+  int32_t max_batch_rows() const override { return engine_->max_batch_rows(); }
   SeqId kv_reserve(int32_t n) override {
     reserved.push_back(n);
     return engine_->kv_reserve(n);
@@ -105,6 +107,63 @@ TEST_CASE("bench: decode takes each token from the step before, without the host
   CHECK(all[0].cost.bytes == Approx(bytes));
 }
 
+TEST_CASE("bench: sequences that decode side by side are each as long, and part at their last token",
+          "[core][bench]") {
+  Tiny tiny;
+  const auto all = tiny.run({.prefill = {}, .decode = {6}, .batch = {3}, .depth = 4, .n_repetitions = 2});
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].n_tokens == 6);
+  CHECK(all[0].n_sequences == 3);
+  CHECK(all[0].tokens_per_second() == Approx(3 * 6 / all[0].seconds.median));
+  CHECK(tiny.engine.reserved == std::vector<int32_t>{10, 10, 10});
+  CHECK(tiny.engine.n_freed == 3);
+  int n_steps = 0, n_rewinds = 0;
+  for (const Batch& batch : tiny.engine.batches) {
+    if (batch.rows.size() != 3 || batch.rows[1].pos != batch.rows[0].pos) continue;
+    std::set<SeqId> sequences;
+    std::set<TokenId> ids;
+    for (const Row& row : batch.rows) {
+      sequences.insert(row.seq);
+      ids.insert(row.token);
+      CHECK(row.want == Want::kArgmax);
+      CHECK(row.pos == (ids.contains(kLastArgmax) ? 4 + n_steps % 6 : 3));
+    }
+    CHECK(sequences.size() == 3);
+    if (ids.contains(kLastArgmax)) {
+      CHECK(ids.size() == 1);
+      ++n_steps;
+    } else {
+      CHECK(ids.size() == 3);
+      ++n_rewinds;
+    }
+  }
+  CHECK(n_steps == 3 * 6);
+  CHECK(n_rewinds == 3);
+  double bytes = 0, flops = 0;
+  for (int i = 0; i < 6; ++i) {
+    bytes += tiny.cost.decode_step(4 + i, 3).bytes;
+    flops += tiny.cost.decode_step(4 + i, 3).flops;
+  }
+  CHECK(all[0].cost.bytes == Approx(bytes));
+  CHECK(all[0].cost.flops == Approx(flops));
+}
+
+TEST_CASE("bench: every number of sequences is measured for every number of tokens", "[core][bench]") {
+  Tiny tiny;
+  const auto all = tiny.run({.prefill = {8}, .decode = {5, 7}, .batch = {1, 4}, .n_repetitions = 1});
+  REQUIRE(all.size() == 5);
+  CHECK(all[0].kind == BenchKind::kPrefill);
+  CHECK(all[0].n_sequences == 1);
+  const std::vector<std::pair<int32_t, int32_t>> expected = {{5, 1}, {5, 4}, {7, 1}, {7, 4}};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CHECK(all[i + 1].kind == BenchKind::kDecode);
+    CHECK(std::pair(all[i + 1].n_tokens, all[i + 1].n_sequences) == expected[i]);
+  }
+  CHECK(all[1].choices != all[2].choices);
+  CHECK(tiny.run({.prefill = {}, .decode = {5}, .batch = {4}, .n_repetitions = 2})[0].choices ==
+        all[2].choices);
+}
+
 TEST_CASE("bench: the same work gives the same choices", "[core][bench]") {
   Tiny tiny;
   const BenchOptions options{.prefill = {30}, .decode = {12}, .n_repetitions = 1};
@@ -143,7 +202,12 @@ TEST_CASE("bench: the KV need is that of the longest, and a need past all bounds
   CHECK(bench_kv_tokens({.prefill = {3, 9, 5}, .decode = {4}, .depth = 10}) == 19);
   CHECK(bench_kv_tokens({.prefill = {}, .decode = {4}}) == 5);
   CHECK(bench_kv_tokens({.prefill = {}, .decode = {}}) == 0);
+  CHECK(bench_kv_tokens({.prefill = {100}, .decode = {4}, .batch = {1, 8, 2}, .depth = 10}) == 8 * 14);
+  CHECK(bench_kv_tokens({.prefill = {200}, .decode = {4}, .batch = {1, 8, 2}, .depth = 10}) == 210);
   CHECK_THROWS_AS(bench_kv_tokens({.prefill = {2147483647}, .decode = {}, .depth = 1}), Error);
+  CHECK_THROWS_AS(bench_kv_tokens({.prefill = {}, .decode = {4194304}, .batch = {512}}), Error);
+  CHECK(bench_context({.prefill = {5}, .decode = {4}, .batch = {1, 8}, .depth = 10}) == 15);
+  CHECK(bench_context({.prefill = {}, .decode = {2147483647}}) == 2147483648);
 }
 
 TEST_CASE("bench: the median of an even number of times is between the middle two", "[core][bench]") {
