@@ -126,7 +126,7 @@ TokenId BpeTokenizer::find_whole(std::string_view piece, std::string& spelled) c
   return id != kNoToken && vocab().is_hidden(id) ? kNoToken : id;
 }
 
-void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
+void BpeTokenizer::encode_text(std::string_view text, bool, std::vector<TokenId>& ids) const {
   size_t n_lost = 0;
   const auto emit = [&](TokenId id) {
     if (id >= n_vocab()) id = vocab().unknown();

@@ -42,7 +42,7 @@ class BpeTokenizer final : public VocabTokenizer {
   std::string pretokenizer() const override { return name_; }
 
  private:
-  void encode_text(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_text(std::string_view text, bool continues, std::vector<TokenId>& ids) const override;
   std::string normal_bytes(std::string_view text) const override;
   void read_merges(const gguf::Metadata& metadata);
   TokenId find_symbol(std::string_view text) const;

@@ -79,8 +79,9 @@ TokenId SentencePieceTokenizer::find_piece(std::string_view text) const {
   return id;
 }
 
-void SentencePieceTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
-  const std::string escaped = escape_spaces(text, add_space_prefix_);
+void SentencePieceTokenizer::encode_text(std::string_view text, bool continues,
+                                         std::vector<TokenId>& ids) const {
+  const std::string escaped = escape_spaces(text, add_space_prefix_ && !continues);
   const std::string_view all = escaped;
   Merger merger;
   size_t n_lost = 0;

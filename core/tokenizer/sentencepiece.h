@@ -27,7 +27,7 @@ class SentencePieceTokenizer final : public VocabTokenizer {
   std::string pretokenizer() const override { return {}; }
 
  private:
-  void encode_text(std::string_view text, std::vector<TokenId>& ids) const override;
+  void encode_text(std::string_view text, bool continues, std::vector<TokenId>& ids) const override;
   std::string normal_bytes(std::string_view text) const override;
   TokenId find_piece(std::string_view text) const;
   // The ids of text[begin, end), where no merge crosses either end; how many bytes have none.

@@ -45,11 +45,12 @@ std::vector<TokenId> VocabTokenizer::encode(std::string_view text, const EncodeO
   const SpecialSplitter& splitter = options.parse_special ? all_special_ : user_defined_;
   size_t from = 0;
   for (const SpecialMatch& match : splitter.split(text, options.literal)) {
-    if (match.begin > from) encode_text(text.substr(from, match.begin - from), ids);
+    if (match.begin > from)
+      encode_text(text.substr(from, match.begin - from), options.continues && from == 0, ids);
     ids.push_back(match.id);
     from = match.begin + vocab_.text(match.id).size();
   }
-  if (from < text.size()) encode_text(text.substr(from), ids);
+  if (from < text.size()) encode_text(text.substr(from), options.continues && from == 0, ids);
 
   if (!options.add_special) return ids;
   const bool has_eos = !ids.empty() && ids.back() == vocab_.eos();

@@ -35,8 +35,8 @@ class VocabTokenizer : public Tokenizer {
 
  private:
   // Appends the ids of a text, not empty, that holds no special token and is the whole or stands beside
-  // special tokens.
-  virtual void encode_text(std::string_view text, std::vector<TokenId>& ids) const = 0;
+  // special tokens. `continues`: it goes on where a text ended that is not there.
+  virtual void encode_text(std::string_view text, bool continues, std::vector<TokenId>& ids) const = 0;
   // The bytes of a normal token's text.
   virtual std::string normal_bytes(std::string_view text) const = 0;
 

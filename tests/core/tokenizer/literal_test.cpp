@@ -57,4 +57,16 @@ TEST_CASE("literal: text is tokenized across the borders of ranges", "[tokenizer
         Ids{space, pair});  // one prefix, at the stretch's beginning
 }
 
+TEST_CASE("sentencepiece: a text that continues another one gets no space before it", "[tokenizer]") {
+  TinyVocab vocab = test::sentencepiece_vocab();
+  for (const char* text : {"a", "\xe2\x96\x81"}) vocab.add(text, TokenType::kNormal, -1.0f);
+  const TinyTokenizer tokenizer(vocab);
+  const TokenId a = tokenizer->find("a"), space = tokenizer->find("\xe2\x96\x81"),
+                end = tokenizer->find("</s>");
+  const EncodeOptions options{.add_special = false, .parse_special = true, .continues = true};
+  CHECK(tokenizer->encode("a</s>a", options) == Ids{a, end, space, a});  // but the stretches behind it do
+  CHECK(tokenizer->encode(" a", options) == Ids{space, a});
+  CHECK(tokenizer->encode("</s>a", options) == Ids{end, space, a});
+}
+
 }  // namespace minfer
