@@ -15,16 +15,19 @@ uint64_t draw_seed() {
 
 }  // namespace
 
+uint64_t seed_in_use(const Options& options) {
+  const uint64_t seed = options.seed ? *options.seed : draw_seed();
+  spdlog::info("seed: {}", seed);
+  return seed;
+}
+
 GenerateOptions generation_options(const Options& options, const HParams& hparams) {
   GenerateOptions generation = options.generation;
   if (generation.n_ctx > hparams.n_ctx_train) {
     spdlog::warn("-c {}: the model was trained with a context of {}", generation.n_ctx, hparams.n_ctx_train);
   }
   if (options.chat && generation.n_ctx == 0) generation.n_ctx = std::min(hparams.n_ctx_train, kChatContext);
-  if (generation.sampling.temp > 0) {
-    generation.sampling.seed = options.seed ? *options.seed : draw_seed();
-    spdlog::info("seed: {}", generation.sampling.seed);
-  }
+  if (generation.sampling.temp > 0) generation.sampling.seed = seed_in_use(options);
   return generation;
 }
 

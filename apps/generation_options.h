@@ -12,4 +12,7 @@ namespace minfer {
 inline constexpr int32_t kChatContext = 8192;
 GenerateOptions generation_options(const Options& options, const HParams& hparams);
 
+// --seed, or a drawn one; logged.
+uint64_t seed_in_use(const Options& options);
+
 }  // namespace minfer

@@ -4,21 +4,24 @@
 
 #include <cerrno>
 #include <cstring>
-#include <string>
 
 #include "core/error.h"
 
 namespace minfer {
 
-void write_stdout(std::string_view bytes) {
+void write_all(int fd, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0) {
       if (errno == EINTR) continue;
-      throw Error(ExitCode::kRuntime, std::string("standard output: ") + std::strerror(errno));
+      throw Error(ExitCode::kRuntime, name + ": " + std::strerror(errno));
     }
     bytes.remove_prefix(static_cast<size_t>(n));
   }
+}
+
+void write_stdout(std::string_view bytes) {
+  write_all(STDOUT_FILENO, bytes, "standard output");
 }
 
 }  // namespace minfer
