@@ -4,10 +4,18 @@
 #include "cuda/runtime/switches.h"
 
 namespace minfer::cu {
+namespace {
+
+// A capture costs 1 to 2 ms of the host and saves a step of many rows, whose kernels are longer than a
+// launch, 0.1 to 0.3: as sequences come and go most numbers of rows stay for a few steps only.
+constexpr int kPlainStepsOfMany = 4;
+constexpr int kMaxGraphs = 64;  // each takes some 0.3 MB of the device
+
+}  // namespace
 
 DecodeGraph::~DecodeGraph() {
-  for (cudaGraphExec_t graph : graphs_) {
-    if (graph != nullptr) cudaGraphExecDestroy(graph);
+  for (const auto& [shape, graph] : graphs_) {
+    if (graph.executable != nullptr) cudaGraphExecDestroy(graph.executable);
   }
 }
 
@@ -15,8 +23,9 @@ bool DecodeGraph::enabled() {
   return !launches_synchronize() && switch_is_on("MINFER_GRAPH", true);
 }
 
-void DecodeGraph::launch(int n_rows, cudaStream_t stream) {
-  pipeline_.layers(n_rows, 0, stream);
+void DecodeGraph::launch(const RowGroup& group, cudaStream_t stream) {
+  const int n_rows = group.n_rows;
+  pipeline_.layers(group, stream);
   pipeline_.head(0, n_rows, stream);
   Profiler* profiler = pipeline_.profiler();
   if (profiler != nullptr) profiler->begin(stream);
@@ -32,11 +41,11 @@ void DecodeGraph::launch(int n_rows, cudaStream_t stream) {
         "download");
 }
 
-cudaGraphExec_t DecodeGraph::capture(int n_rows, cudaStream_t stream) {
+cudaGraphExec_t DecodeGraph::capture(const RowGroup& group, cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "decode graph");
   try {
-    launch(n_rows, stream);
+    launch(group, stream);
   } catch (...) {
     cudaStreamEndCapture(stream, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
@@ -52,24 +61,26 @@ cudaGraphExec_t DecodeGraph::capture(int n_rows, cudaStream_t stream) {
 
 // A graph of its own: the profiler's events are nodes of it, so that no gap between launches is measured with
 // the ops.
-void DecodeGraph::profiled_step(int n_rows, cudaStream_t stream) {
-  const cudaGraphExec_t graph = capture(n_rows, stream);
+void DecodeGraph::profiled_step(const RowGroup& group, cudaStream_t stream) {
+  const cudaGraphExec_t graph = capture(group, stream);
   cudaError_t error = cudaGraphLaunch(graph, stream);
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
   cudaGraphExecDestroy(graph);
   check(error, "profiled decode graph");
 }
 
-void DecodeGraph::step(int n_rows, cudaStream_t stream) {
-  if (!enabled()) return launch(n_rows, stream);
-  cudaGraphExec_t& graph = graphs_[static_cast<size_t>(n_rows)];
-  if (pipeline_.profiler() != nullptr) return graph ? profiled_step(n_rows, stream) : launch(n_rows, stream);
-  if (graph == nullptr) {
-    launch(n_rows, stream);  // a first plain step loads every kernel: loading is not allowed inside a capture
-    graph = capture(n_rows, stream);
-    return;
+void DecodeGraph::step(const RowGroup& group, cudaStream_t stream) {
+  if (!enabled()) return launch(group, stream);
+  Graph& graph = graphs_[{group.n_rows, group.n_splits}];
+  if (pipeline_.profiler() != nullptr) {
+    return graph.executable ? profiled_step(group, stream) : launch(group, stream);
   }
-  check(cudaGraphLaunch(graph, stream), "decode graph");
+  if (graph.executable != nullptr) return check(cudaGraphLaunch(graph.executable, stream), "decode graph");
+  launch(group, stream);  // a first plain step loads every kernel: loading is not allowed inside a capture
+  const int n_plain = group.n_rows <= kGemvMaxRows ? 1 : kPlainStepsOfMany;
+  if (++graph.n_plain_steps < n_plain || n_captured_ == kMaxGraphs) return;
+  graph.executable = capture(group, stream);
+  ++n_captured_;
 }
 
 }  // namespace minfer::cu

@@ -3,7 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -13,6 +15,8 @@
 #include "core/layer_probe.h"
 #include "core/tensor_map.h"
 #include "cuda/decode_graph.h"
+#include "cuda/host_logits.h"
+#include "cuda/kernels/flash_decode.h"
 #include "cuda/memory_plan.h"
 #include "cuda/pipeline.h"
 #include "cuda/runtime/device_info.h"
@@ -63,6 +67,7 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
         host_tiles_(kMaxRows),
         host_choices_(kMaxRows),
         host_bad_layer_(kMaxRows),
+        host_logits_(h_.n_vocab),
         graph_(pipeline_, w_, {host_choices_.data(), host_bad_layer_.data()}) {
     spdlog::info("device memory: at most {:.2f} GB taken, {:.2f} GB announced",
                  static_cast<double>(peak_device_memory()) / 1e9, static_cast<double>(plan_.peak()) / 1e9);
@@ -102,8 +107,12 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   void run(std::span<const Row> rows, size_t first_row);
   void show_layer(int layer, std::span<const Row> rows, size_t first_row) const;
   void upload(std::span<const Row> rows);
-  int upload_tiles(std::span<const Row> rows);
+  void upload_wanted(std::span<const size_t> wanted);
+  int upload_tiles(std::span<const Row> rows, size_t first);
+  RowGroup group_of(std::span<const Row> rows);
+  int launched_splits(std::span<const Row> alone) const;
   void download(size_t n_rows, size_t first, size_t n);
+  void fetch_logits(std::span<const Row> rows, std::span<const size_t> wanted);
   void judge(std::span<const Row> rows, size_t n_rows);
   void collect(std::span<const Row> rows, size_t first_row, std::span<const size_t> wanted);
 
@@ -121,11 +130,12 @@ class CudaEngine final : public Engine, public LayerProbed, public Profiled {
   PinnedBuffer<FlashTile> host_tiles_;
   PinnedBuffer<Choice> host_choices_;
   PinnedBuffer<int32_t> host_bad_layer_;
+  HostLogits host_logits_;
   DecodeGraph graph_;
   std::map<SeqId, int32_t> bad_layer_;  // of this batch: the first bad layer of a sequence's rows so far
   size_t n_judged_ = 0;                 // rows of the group under way that are in it
   std::vector<RowResult> results_;
-  std::vector<std::vector<float>> logits_;  // of the rows that wanted them
+  std::vector<std::span<const float>> logits_;  // of the head's rows under way
   std::map<SeqId, TokenId> last_argmax_;
   LayerProbe* probe_ = nullptr;
   std::vector<Row>
@@ -146,19 +156,27 @@ std::optional<SequenceState> CudaEngine::state(SeqId seq) const {
   return state;
 }
 
-// Up to kGemvMaxRows rows of different sequences, all wanted, none with logits: the step that a graph holds.
+// Rows of different sequences, few enough for the head to take together, all wanted: the step that a graph
+// holds.
 bool is_decode_step(std::span<const Row> rows) {
-  if (rows.empty() || rows.size() > kGemvMaxRows) return false;
+  if (rows.empty() || rows.size() > kMaxHeadRows) return false;
   for (size_t t = 0; t < rows.size(); ++t) {
-    if (rows[t].want != Want::kArgmax || (t > 0 && rows[t].seq == rows[t - 1].seq)) return false;
+    if (rows[t].want == Want::kNothing || (t > 0 && rows[t].seq == rows[t - 1].seq)) return false;
   }
   return true;
+}
+
+// The first rows that have no neighbour of their own sequence.
+size_t count_alone(std::span<const Row> rows) {
+  size_t n = 0;
+  while (n < rows.size() && (n + 1 == rows.size() || rows[n + 1].seq != rows[n].seq)) ++n;
+  return n;
 }
 
 std::span<const RowResult> CudaEngine::forward(const Batch& batch) {
   const std::vector<Row> rows = checked_rows(batch, h_.n_vocab, [this](SeqId seq) { return state(seq); });
   results_.clear();
-  logits_.clear();
+  host_logits_.begin_pass();
   bad_layer_.clear();
   if (is_decode_step(rows) && probe_ == nullptr) {
     decode(rows);
@@ -178,21 +196,18 @@ bool CudaEngine::is_next_step(std::span<const Row> rows) const {
 }
 
 void CudaEngine::decode(std::span<const Row> rows) {
-  const int n = static_cast<int>(rows.size());
   const bool is_there = is_next_step(rows);
   on_device_.clear();  // whatever fails from here on
   n_judged_ = 0;
+  std::vector<size_t> wanted(rows.size());
+  std::iota(wanted.begin(), wanted.end(), size_t{0});
   if (!is_there) {
     upload(rows);
-    for (int t = 0; t < n; ++t) host_ints_[3 * kMaxRows + size_t(t)] = t;
-    check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * size_t(n),
-                          cudaMemcpyHostToDevice, stream_.get()),
-          "upload");
+    upload_wanted(wanted);
   }
-  graph_.step(n, stream_.get());
+  graph_.step(group_of(rows), stream_.get());
+  fetch_logits(rows, wanted);
   stream_.synchronize("decode");
-  std::vector<size_t> wanted(rows.size());
-  for (size_t t = 0; t < rows.size(); ++t) wanted[t] = t;
   collect(rows, 0, wanted);
   for (size_t t = 0; t < rows.size(); ++t) {
     kv_.set_length(rows[t].seq, rows[t].pos + 1);
@@ -205,29 +220,43 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
   on_device_.clear();
   n_judged_ = 0;
   upload(rows);
-  const int n_tiles = rows.size() > kGemvMaxRows ? upload_tiles(rows) : 0;
   const std::function<void(int)> show = [&](int layer) { show_layer(layer, rows, first_row); };
-  pipeline_.layers(static_cast<int>(rows.size()), n_tiles, stream_.get(), probe_ ? show : nullptr);
+  pipeline_.layers(group_of(rows), stream_.get(), probe_ ? show : nullptr);
   std::vector<size_t> wanted;
   for (size_t t = 0; t < rows.size(); ++t) {
-    if (rows[t].want == Want::kNothing) continue;
-    host_ints_[3 * kMaxRows + wanted.size()] = static_cast<int32_t>(t);
-    wanted.push_back(t);
+    if (rows[t].want != Want::kNothing) wanted.push_back(t);
   }
-  check(cudaMemcpyAsync(w_.wanted.data(), &host_ints_[3 * kMaxRows], sizeof(int32_t) * wanted.size(),
-                        cudaMemcpyHostToDevice, stream_.get()),
-        "upload");
+  upload_wanted(wanted);
   for (size_t first = 0; first < wanted.size(); first += kMaxHeadRows) {
-    const size_t n = std::min<size_t>(kMaxHeadRows, wanted.size() - first);
-    pipeline_.head(static_cast<int>(first), static_cast<int>(n), stream_.get());
-    download(rows.size(), first, n);
-    collect(rows, first_row, std::span(wanted).subspan(first, n));
+    const auto part = std::span(wanted).subspan(first, std::min<size_t>(kMaxHeadRows, wanted.size() - first));
+    pipeline_.head(static_cast<int>(first), static_cast<int>(part.size()), stream_.get());
+    fetch_logits(rows, part);
+    download(rows.size(), first, part.size());
+    collect(rows, first_row, part);
   }
   if (n_judged_ < rows.size()) {  // for the groups that follow
     download(rows.size(), 0, 0);
     judge(rows, rows.size());
   }
   for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
+}
+
+// How the rows attend; uploads the tiles of those that do so together.
+RowGroup CudaEngine::group_of(std::span<const Row> rows) {
+  RowGroup group{.n_rows = static_cast<int>(rows.size()), .n_alone = static_cast<int>(rows.size())};
+  if (rows.size() <= kGemvMaxRows) return group;
+  const size_t n_alone = count_alone(rows);
+  group.n_alone = static_cast<int>(n_alone);
+  group.n_splits = launched_splits(rows.first(n_alone));
+  if (n_alone < rows.size()) group.n_tiles = upload_tiles(rows, n_alone);
+  return group;
+}
+
+// Enough for the longest row, up to a power of two, so that a captured step serves for a while.
+int CudaEngine::launched_splits(std::span<const Row> alone) const {
+  int n = 1;
+  for (const Row& row : alone) n = std::max(n, flash_decode_splits(row.pos + 1, h_.n_head, h_.n_head_kv));
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)));
 }
 
 void CudaEngine::show_layer(int layer, std::span<const Row> rows, size_t first_row) const {
@@ -262,10 +291,19 @@ void CudaEngine::upload(std::span<const Row> rows) {
   copy(w_.first_slot, first_slot);
 }
 
-int CudaEngine::upload_tiles(std::span<const Row> rows) {
+void CudaEngine::upload_wanted(std::span<const size_t> wanted) {
+  int32_t* rows = &host_ints_[3 * kMaxRows];
+  std::copy(wanted.begin(), wanted.end(), rows);
+  check(cudaMemcpyAsync(w_.wanted.data(), rows, sizeof(int32_t) * wanted.size(), cudaMemcpyHostToDevice,
+                        stream_.get()),
+        "upload");
+}
+
+// The tiles of the rows from `first` on; how many.
+int CudaEngine::upload_tiles(std::span<const Row> rows, size_t first) {
   std::vector<FlashSegment> segments;
-  for (size_t t = 0; t < rows.size(); ++t) {
-    if (t == 0 || rows[t].seq != rows[t - 1].seq) {
+  for (size_t t = first; t < rows.size(); ++t) {
+    if (t == first || rows[t].seq != rows[t - 1].seq) {
       segments.push_back({.first_row = static_cast<int>(t),
                           .n_rows = 0,
                           .first_pos = rows[t].pos,
@@ -279,6 +317,13 @@ int CudaEngine::upload_tiles(std::span<const Row> rows) {
                         cudaMemcpyHostToDevice, stream_.get()),
         "upload");
   return static_cast<int>(tiles.size());
+}
+
+// Queues the copies of the logits that these rows want; row wanted[i] is row i of the head.
+void CudaEngine::fetch_logits(std::span<const Row> rows, std::span<const size_t> wanted) {
+  std::vector<bool> wants_logits(wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) wants_logits[i] = rows[wanted[i]].want == Want::kLogits;
+  logits_ = host_logits_.fetch(w_.logits.data(), wants_logits, stream_.get());
 }
 
 // The first bad layers of a group's rows, and the choices [first, first + n), once they are there.
@@ -305,7 +350,7 @@ void CudaEngine::judge(std::span<const Row> rows, size_t n_rows) {
   }
 }
 
-// Makes results of the choices of the wanted rows, which are in host memory.
+// Makes results of the choices and logits of the wanted rows, which are in host memory.
 void CudaEngine::collect(std::span<const Row> rows, size_t first_row, std::span<const size_t> wanted) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     const size_t t = wanted[i];
@@ -315,19 +360,12 @@ void CudaEngine::collect(std::span<const Row> rows, size_t first_row, std::span<
       bad_layer = std::min(bad_layer, first->second);
     }
     const Choice& choice = host_choices_[i];
-    RowResult result{.row = static_cast<int32_t>(first_row + t),
-                     .argmax = std::max(choice.id, 0),
-                     .max_logit = choice.max_logit,
-                     .margin = choice.margin,
-                     .bad_layer = bad_layer >= 0 || choice.finite ? bad_layer : h_.n_layer};
-    if (rows[t].want == Want::kLogits) {
-      std::vector<float> row(static_cast<size_t>(h_.n_vocab));
-      check(cudaMemcpy(row.data(), w_.logits.data() + i * row.size(), row.size() * sizeof(float),
-                       cudaMemcpyDeviceToHost),
-            "download");
-      logits_.push_back(std::move(row));
-      result.logits = logits_.back();  // a vector's elements stay where they are when the outer one grows
-    }
+    const RowResult result{.row = static_cast<int32_t>(first_row + t),
+                           .argmax = std::max(choice.id, 0),
+                           .max_logit = choice.max_logit,
+                           .margin = choice.margin,
+                           .bad_layer = bad_layer >= 0 || choice.finite ? bad_layer : h_.n_layer,
+                           .logits = logits_[i]};
     last_argmax_[rows[t].seq] = result.argmax;
     results_.push_back(result);
   }

@@ -35,23 +35,29 @@ GemvEpilogue gemv_epilogue(GemmEpilogue epilogue) {
   return GemvEpilogue::kStore;
 }
 
+float attention_scale(const HParams& h) {
+  return 1.0f / std::sqrt(static_cast<float>(h.head_dim));
+}
+
 }  // namespace
 
-void Pipeline::layers(int n_rows, int n_tiles, cudaStream_t stream,
+void Pipeline::layers(const RowGroup& group, cudaStream_t stream,
                       const std::function<void(int)>& after_layer) {
+  const int n_rows = group.n_rows;
   check(cudaMemsetAsync(w_.bad_layer.data(), 0xff, sizeof(int32_t) * static_cast<size_t>(n_rows), stream),
         "bad_layer");
   timed("embed", 0, double(n_rows) * h_.n_embd * sizeof(float), stream, [&] {
     embed({.table = m_.token_embd, .ids = w_.ids.data(), .out = w_.x.data(), .n_tokens = n_rows}, stream);
   });
   for (int l = 0; l < h_.n_layer; ++l) {
-    layer(l, n_rows, n_tiles, stream);
+    layer(l, group, stream);
     if (after_layer) after_layer(l);
   }
 }
 
 // One block of the transformer. Touvron et al. 2023, LLaMA, with Qwen's biases and norms of q and k.
-void Pipeline::layer(int l, int n_rows, int n_tiles, cudaStream_t stream) {
+void Pipeline::layer(int l, const RowGroup& group, cudaStream_t stream) {
+  const int n_rows = group.n_rows;
   const LayerWeights& layer = m_.layers[static_cast<size_t>(l)];
   norm(layer.attn_norm, layer.qkv, l - 1, n_rows, nullptr, stream);
   product({.name = "qkv", .weight = layer.qkv, .out_f32 = w_.qkv.data()}, n_rows, stream);
@@ -72,7 +78,7 @@ void Pipeline::layer(int l, int n_rows, int n_tiles, cudaStream_t stream) {
                 .eps = h_.rms_eps},
                stream);
   });
-  attend(l, n_rows, n_tiles, stream);
+  attend(l, group, stream);
   product({.name = "o",
            .weight = layer.o,
            .x = w_.attended.data(),
@@ -96,37 +102,44 @@ void Pipeline::layer(int l, int n_rows, int n_tiles, cudaStream_t stream) {
           n_rows, stream);
 }
 
-void Pipeline::attend(int l, int n_rows, int n_tiles, cudaStream_t stream) {
-  const float scale = 1.0f / std::sqrt(static_cast<float>(h_.head_dim));
-  if (n_rows <= kGemvMaxRows) {
-    timed("flash_decode", 0, 0, stream, [&] {
-      flash_decode({.q = w_.q.data(),
-                    .kv = kv_.arena(l),
-                    .rows = {w_.pos.data(), w_.first_slot.data()},
-                    .out = w_.attended.data(),
-                    .partials = w_.partials.data(),
-                    .arrivals = w_.arrivals.data(),
-                    .n_tokens = n_rows,
-                    .n_head = h_.n_head,
-                    .n_head_kv = h_.n_head_kv,
-                    .head_dim = h_.head_dim,
-                    .scale = scale},
-                   stream);
-    });
-    return;
+void Pipeline::attend(int l, const RowGroup& group, cudaStream_t stream) {
+  for (int t = 0; t < group.n_alone; t += kMaxDecodeRows) {
+    attend_alone(l, t, std::min(kMaxDecodeRows, group.n_alone - t), group.n_splits, stream);
   }
+  if (group.n_tiles == 0) return;
   // Two products over half of a square; exact for one sequence from position 0.
+  const double n_rows = group.n_rows - group.n_alone;
   timed("flash_prefill", 2.0 * n_rows * n_rows * h_.q_dim(), 0, stream, [&] {
     flash_prefill({.q = w_.q.data(),
                    .kv = kv_.arena(l),
                    .out = w_.attended.data(),
                    .tiles = w_.tiles.data(),
-                   .n_tiles = n_tiles,
+                   .n_tiles = group.n_tiles,
                    .n_head = h_.n_head,
                    .n_head_kv = h_.n_head_kv,
                    .head_dim = h_.head_dim,
-                   .scale = scale},
+                   .scale = attention_scale(h_)},
                   stream);
+  });
+}
+
+// Rows first .. first + n, one by one.
+void Pipeline::attend_alone(int l, int first, int n, int n_splits, cudaStream_t stream) {
+  const size_t row = size_t(first) * static_cast<size_t>(h_.q_dim());
+  timed("flash_decode", 0, 0, stream, [&] {
+    flash_decode({.q = w_.q.data() + row,
+                  .kv = kv_.arena(l),
+                  .rows = {w_.pos.data() + first, w_.first_slot.data() + first},
+                  .out = w_.attended.data() + row,
+                  .partials = w_.partials.data(),
+                  .arrivals = w_.arrivals.data(),
+                  .n_tokens = n,
+                  .n_head = h_.n_head,
+                  .n_head_kv = h_.n_head_kv,
+                  .head_dim = h_.head_dim,
+                  .scale = attention_scale(h_),
+                  .n_splits = n_splits},
+                 stream);
   });
 }
 

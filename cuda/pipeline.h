@@ -1,5 +1,7 @@
 // The fixed sequence of kernels that takes token ids to logits. Two regimes: up to kGemvMaxRows rows read the
-// weights from their blocks, more of them go through the GEMM.
+// weights from their blocks, more of them go through the GEMM; in the head it is the rows that want a result
+// which count. Inside a regime a row's result has the same bits whatever stands beside it, but that rows
+// which are alone in their sequence (decode) attend by another kernel than those of a piece of a prompt.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,17 +22,24 @@ namespace minfer::cu {
 // Qwen2 files pass 65504 there. Beyond it the product is Inf and the run stops.
 inline constexpr float kFfnScale = 1.0f / 64;
 
+// How a group of rows attends.
+struct RowGroup {
+  int n_rows = 0;
+  int n_alone = 0;   // the first rows, by flash_decode; up to kGemvMaxRows rows: all of them, alone or not
+  int n_splits = 0;  // of flash_decode's launch (see there)
+  int n_tiles = 0;   // the workspace's, of flash_prefill over the rows behind those
+};
+
 class Pipeline {
  public:
   Pipeline(const HParams& hparams, int n_vocab_used, const Model& model, const KvCache& kv,
            Workspace& workspace)
       : h_(hparams), n_vocab_used_(n_vocab_used), m_(model), kv_(kv), w_(workspace) {}
 
-  // Runs n_rows rows, which the workspace's ids, pos, first_slot (and tiles, n_tiles of them, past
-  // kGemvMaxRows rows) describe, through all layers: w.x holds the residual stream afterwards, w.bad_layer
-  // the first bad layer of each row. after_layer, where there is one, is called when a layer's work has been
-  // put on the stream.
-  void layers(int n_rows, int n_tiles, cudaStream_t stream, const std::function<void(int)>& after_layer = {});
+  // Runs the rows that the workspace's ids, pos, first_slot and tiles describe through all layers: w.x holds
+  // the residual stream afterwards, w.bad_layer the first bad layer of each row. after_layer, where there is
+  // one, is called when a layer's work has been put on the stream.
+  void layers(const RowGroup& group, cudaStream_t stream, const std::function<void(int)>& after_layer = {});
   // Logits and choices of the rows listed in w.wanted[first .. first + n), n <= kMaxHeadRows, into w.logits
   // and w.choices[first ..].
   void head(int first, int n, cudaStream_t stream);
@@ -39,11 +48,12 @@ class Pipeline {
   Profiler* profiler() const { return profiler_; }
 
  private:
-  void layer(int l, int n_rows, int n_tiles, cudaStream_t stream);
+  void layer(int l, const RowGroup& group, cudaStream_t stream);
   // w.x's rows (those listed in `rows`, or all) normalised for the product with `reader`.
   void norm(const float* weight, const FusedWeight& reader, int layer_before, int n_rows, const int32_t* rows,
             cudaStream_t stream);
-  void attend(int l, int n_rows, int n_tiles, cudaStream_t stream);
+  void attend(int l, const RowGroup& group, cudaStream_t stream);
+  void attend_alone(int l, int first, int n, int n_splits, cudaStream_t stream);
   // out = x * weight^T in the regime of n_rows, by the epilogue's rules; x is w.normed where it is null.
   struct Product {
     const char* name;

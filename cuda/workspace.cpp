@@ -19,7 +19,7 @@ size_t qkv_elements(const HParams& h, int n_rows) {
 }
 
 size_t arrivals_elements(const HParams& h) {
-  return size_t{kGemvMaxRows} * static_cast<size_t>(h.n_head);
+  return size_t{kMaxDecodeRows} * static_cast<size_t>(h.n_head);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Workspace::Workspace(const HParams& h, int n_rows, size_t scratch_elements)
       q(size_t(n_rows) * h.q_dim()),
       attended(size_t(n_rows) * h.q_dim()),
       ffn(size_t(n_rows) * h.n_ff),
-      partials(flash_decode_partials(kGemvMaxRows, h.n_head, h.head_dim)),
+      partials(flash_decode_partials(kMaxDecodeRows, h.n_head, h.head_dim)),
       arrivals(arrivals_elements(h)),
       logits(size_t{kMaxHeadRows} * h.n_vocab),
       choices(n_rows),
@@ -55,7 +55,7 @@ uint64_t Workspace::bytes(const HParams& h, int n_rows) {
   return a_row * static_cast<uint64_t>(n_rows) + qkv_elements(h, n_rows) * sizeof(float) +
          arrivals_elements(h) * sizeof(uint32_t) + size_t{kMaxHeadRows} * h.n_vocab * sizeof(float) +
          argmax_scratch_bytes(kMaxHeadRows) +
-         flash_decode_partials(kGemvMaxRows, h.n_head, h.head_dim) * sizeof(float);
+         flash_decode_partials(kMaxDecodeRows, h.n_head, h.head_dim) * sizeof(float);
 }
 
 }  // namespace minfer::cu

@@ -12,9 +12,11 @@
 
 namespace minfer::cu {
 
-// Rows that go through the layers together, and rows that go through the head together.
+// Rows that go through the layers together, rows that go through the head together, and rows that
+// flash_decode takes at once.
 inline constexpr int kMaxRows = 2048;
 inline constexpr int kMaxHeadRows = 64;
+inline constexpr int kMaxDecodeRows = 64;
 
 struct Workspace {
   Workspace(const HParams& hparams, int n_rows, size_t scratch_elements);
@@ -34,7 +36,7 @@ struct Workspace {
   DeviceBuffer<half> attended;      // [n_rows, n_head, head_dim]
   DeviceBuffer<half> ffn;           // [n_rows, n_ff] silu(gate) * up * kFfnScale
   DeviceBuffer<float> partials;     // of flash_decode
-  DeviceBuffer<uint32_t> arrivals;  // [kGemvMaxRows, n_head] of flash_decode, 0 between launches
+  DeviceBuffer<uint32_t> arrivals;  // [kMaxDecodeRows, n_head] of flash_decode, 0 between launches
   DeviceBuffer<float> logits;       // [kMaxHeadRows, n_vocab]
   DeviceBuffer<Choice> choices;     // [n_rows]
   DeviceBuffer<std::byte> argmax_scratch;

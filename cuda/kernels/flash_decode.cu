@@ -3,8 +3,8 @@
 //
 // Tile:      one block of 8 warps a (split of the keys, group of up to 8 query heads of one KV head, row). A
 //            warp takes 16 keys at a time, the block 128; the warps meet only at the end, in shared memory.
-//            n_splits is the launch's; a row uses the first ceil(n_keys / chunk) of them, chunk = max(128,
-//            n_keys / n_splits up to whole 16s); the blocks of the others leave at once.
+//            n_splits is what the heads allow; a row uses the first ceil(n_keys / chunk) of them, chunk =
+//            max(128, n_keys / n_splits up to whole 16s); blocks launched for others leave at once.
 // Products:  m16n8k16 with the cache as A and the heads as its 8 columns: S^T[16 keys, 8] = K q^T, O^T[D, 8]
 //            += V^T P^T. k and v go from memory straight into A's registers, 16 bytes a load: which dims
 //            stand for "k = 2p, 2p + 1" is free as long as q agrees, which keys stand for it is P's order,
@@ -89,9 +89,10 @@ Plan plan_of(int n_head, int n_head_kv) {
 }
 
 // The keys of a split: the same in every block, and a function of the row's length and the plan alone.
-__device__ int chunk_of(int n_keys, const Plan& plan) {
+__host__ __device__ int chunk_of(int n_keys, const Plan& plan) {
   const int even = (n_keys + plan.n_splits() - 1) >> plan.log2_splits;
-  return max(kBlockKeys, (even + kWarpKeys - 1) / kWarpKeys * kWarpKeys);
+  const int whole = (even + kWarpKeys - 1) / kWarpKeys * kWarpKeys;
+  return whole > kBlockKeys ? whole : kBlockKeys;
 }
 
 // The heads a block stands for.
@@ -416,8 +417,9 @@ template <typename S>
 void launch(const FlashDecodeArgs& a, cudaStream_t stream) {
   allow_shared_memory(reinterpret_cast<const void*>(flash_decode_kernel<S>), S::kSharedBytes, "flash_decode");
   const Plan plan = plan_of(a.n_head, a.n_head_kv);
+  MINFER_REQUIRE("flash_decode", a.n_splits >= 0 && a.n_splits <= plan.n_splits());
   // Splits last, so that the blocks that find no keys start after all the others.
-  const dim3 grid(a.n_head_kv * plan.groups_per_kv, a.n_tokens, plan.n_splits());
+  const dim3 grid(a.n_head_kv * plan.groups_per_kv, a.n_tokens, a.n_splits > 0 ? a.n_splits : plan.n_splits());
   flash_decode_kernel<S><<<grid, kThreads, S::kSharedBytes, stream>>>(a, plan, a.scale * kLog2e);
   check_launch("flash_decode");
   if (a.arrivals == nullptr) {
@@ -432,6 +434,10 @@ size_t flash_decode_partials(int n_tokens, int n_head, int head_dim) {
   // The most splits that these heads can get: as if each group were a full one.
   const int n_splits = plan_of(n_head, ceil_div(n_head, kGroup)).n_splits();
   return size_t{1} * n_tokens * n_head * n_splits * (head_dim + 2);
+}
+
+int flash_decode_splits(int n_keys, int n_head, int n_head_kv) {
+  return std::max(1, ceil_div(n_keys, chunk_of(n_keys, plan_of(n_head, n_head_kv))));
 }
 
 void flash_decode(const FlashDecodeArgs& a, cudaStream_t stream) {

@@ -23,13 +23,18 @@ struct FlashDecodeArgs {
   uint32_t* arrivals = nullptr;
   int n_tokens = 0, n_head = 0, n_head_kv = 0, head_dim = 0;  // head_dim 64, 96, 128 or 256
   float scale = 0;                                            // 1 / sqrt(head_dim)
+  // The splits that get blocks: at least flash_decode_splits() of the longest row; 0: as many as a row can
+  // use. Blocks without keys cost many rows more time than the others take (64 rows of 512 keys: 15 of 16).
+  int n_splits = 0;
 };
+// How many splits a row of n_keys keys uses.
+int flash_decode_splits(int n_keys, int n_head, int n_head_kv);
 size_t flash_decode_partials(int n_tokens, int n_head, int head_dim);
 // Scores and softmax in f32, P rounded to f16 for P*V, sums in f32. A row without keys gets 0.
 //
 // Reads slots first_slot .. first_slot + pos[t] only. The grid does not depend on positions; how a row's keys
-// are split, and so the bits of its result, depends on pos[t], n_head and n_head_kv alone, not on n_tokens or
-// on other rows.
+// are split, and so the bits of its result, depends on pos[t], n_head and n_head_kv alone, not on n_tokens,
+// n_splits or other rows.
 void flash_decode(const FlashDecodeArgs& a, cudaStream_t stream);
 
 }  // namespace minfer::cu

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/error.h"
 #include "cuda/kernels/flash_prefill.h"
 #include "tests/cuda/flash_oracle.h"
 
@@ -35,7 +36,7 @@ struct Decode {
   }
   int n() const { return static_cast<int>(rows.size()); }
 
-  std::vector<half> run(Combine combine) {
+  std::vector<half> run(Combine combine, int n_splits = 0) {
     const FlashShape& s = cache.shape();
     cu::DeviceBuffer<half> out(q.size() + 64);
     out.fill_bytes(0xff);
@@ -51,7 +52,8 @@ struct Decode {
                       .n_head = s.n_head,
                       .n_head_kv = s.n_head_kv,
                       .head_dim = s.head_dim,
-                      .scale = s.scale()},
+                      .scale = s.scale(),
+                      .n_splits = n_splits},
                      stream.get());
     stream.synchronize("flash_decode");
     std::vector<half> host(out.size());
@@ -162,6 +164,45 @@ TEST_CASE("flash_decode: a row has the same bits alone and beside others", "[cud
     Decode alone(cache, {all.q.begin() + t * width, all.q.begin() + (t + 1) * width}, {rows[t]});
     CHECK(test::same_bits(alone.run(Combine::kLastBlock), std::span(out).subspan(t * width, width)));
   }
+}
+
+TEST_CASE("flash_decode: 64 rows, with the splits that they use alone", "[cuda][flash_decode]") {
+  MINFER_REQUIRE_GPU();
+  for (const FlashShape& s : {FlashShape{28, 4, 128}, FlashShape{9, 3, 64}}) {
+    INFO(s.n_head << ":" << s.n_head_kv << " heads of " << s.head_dim);
+    FlashCache cache(s, 1400);
+    cache.fill_random(0, 1400, 1);
+    cache.upload();
+    std::vector<Row> rows;
+    for (int t = 0; t < 64; ++t) rows.push_back({t * 211 % 1300, t});
+    Decode decode(cache, random_q(s, 64, 3), rows);
+    const auto out = decode.run(Combine::kLastBlock);
+    CHECK(decode.worst(out) <= test::kFlashTolerance);
+    int longest = 0;
+    for (const Row& row : rows) longest = std::max(longest, row.pos + 1);
+    const int n_splits = cu::flash_decode_splits(longest, s.n_head, s.n_head_kv);
+    CHECK(test::same_bits(decode.run(Combine::kLastBlock, n_splits), out));
+    CHECK(test::same_bits(decode.run(Combine::kSecondLaunch, n_splits), out));
+    CHECK(test::same_bits(decode.run(Combine::kLastBlock, n_splits + 3), out));
+    CHECK_THROWS_AS(decode.run(Combine::kLastBlock, 129), minfer::Error);
+  }
+}
+
+TEST_CASE("flash_decode: a row's length and heads decide its splits", "[cuda][flash_decode]") {
+  for (const auto& [n_keys, n_splits] : {std::pair{0, 1},
+                                         {1, 1},
+                                         {128, 1},
+                                         {129, 2},
+                                         {512, 4},
+                                         {513, 5},
+                                         {8192, 64},
+                                         {8193, 57},
+                                         {131072, 64}}) {
+    CAPTURE(n_keys);
+    CHECK(cu::flash_decode_splits(n_keys, 28, 4) == n_splits);
+  }
+  CHECK(cu::flash_decode_splits(131072, 32, 8) == 32);
+  CHECK(cu::flash_decode_splits(131072, 7, 1) == 128);
 }
 
 TEST_CASE("flash_decode: a row without keys is 0", "[cuda][flash_decode]") {
@@ -324,11 +365,11 @@ TEST_CASE("flash_decode: time", "[.bench]") {
     FlashShape shape;
     int n_keys, n_tokens;
   };
-  for (const Job& job :
-       {Job{{28, 4, 128}, 100, 1}, Job{{28, 4, 128}, 512, 1}, Job{{28, 4, 128}, 2048, 1},
-        Job{{28, 4, 128}, 8192, 1}, Job{{28, 4, 128}, 32768, 1}, Job{{28, 4, 128}, 131071, 1},
-        Job{{28, 4, 128}, 512, 8}, Job{{28, 4, 128}, 4096, 8}, Job{{14, 2, 64}, 512, 1},
-        Job{{14, 2, 64}, 8192, 1}, Job{{32, 8, 128}, 8192, 1}, Job{{16, 4, 256}, 8192, 1}}) {
+  for (const Job& job : {Job{{28, 4, 128}, 100, 1}, Job{{28, 4, 128}, 512, 1}, Job{{28, 4, 128}, 2048, 1},
+                         Job{{28, 4, 128}, 8192, 1}, Job{{28, 4, 128}, 32768, 1},
+                         Job{{28, 4, 128}, 131071, 1}, Job{{28, 4, 128}, 512, 8}, Job{{28, 4, 128}, 4096, 8},
+                         Job{{28, 4, 128}, 130, 64}, Job{{28, 4, 128}, 512, 64}, Job{{14, 2, 64}, 512, 1},
+                         Job{{14, 2, 64}, 8192, 1}, Job{{32, 8, 128}, 8192, 1}, Job{{16, 4, 256}, 8192, 1}}) {
     const FlashShape& s = job.shape;
     const int n_slots = job.n_keys * job.n_tokens;
     const double bytes = 4.0 * s.n_head_kv * n_slots * s.head_dim;
@@ -349,6 +390,7 @@ TEST_CASE("flash_decode: time", "[.bench]") {
     const cu::DeviceBuffer<float> partials(cu::flash_decode_partials(job.n_tokens, s.n_head, s.head_dim));
     cu::DeviceBuffer<uint32_t> arrivals(size_t{1} * job.n_tokens * s.n_head);
     arrivals.fill_bytes(0);
+    const int n_splits = job.n_tokens > 8 ? cu::flash_decode_splits(job.n_keys, s.n_head, s.n_head_kv) : 0;
     for (const bool last_block : {true, false}) {
       const auto time = test::time_graph(n_sets, 25, [&](int i, cudaStream_t stream) {
         cu::flash_decode({.q = q.data(),
@@ -361,7 +403,8 @@ TEST_CASE("flash_decode: time", "[.bench]") {
                           .n_head = s.n_head,
                           .n_head_kv = s.n_head_kv,
                           .head_dim = s.head_dim,
-                          .scale = s.scale()},
+                          .scale = s.scale(),
+                          .n_splits = n_splits},
                          stream);
       });
       const double gbps = bytes / time.median * 1e-3;

@@ -64,6 +64,30 @@ TEST_CASE("kv_cache: the first gap that is large enough; scattered slots are no 
   CHECK(kv.has(d));
 }
 
+TEST_CASE("kv_cache: fits says whether reserve would find room, and takes none", "[cuda][kv_cache]") {
+  MINFER_REQUIRE_GPU();
+  cu::KvCache kv(small(), kSlots);
+  std::vector<SeqId> ids;
+  std::mt19937 rng(1);
+  for (int step = 0; step < 500; ++step) {
+    const auto n = static_cast<int32_t>(rng() % 7);
+    const bool fits = kv.fits(n);
+    CHECK(kv.fits(n) == fits);
+    if (fits) {
+      ids.push_back(kv.reserve(n));
+    } else {
+      CHECK_THROWS_AS(kv.reserve(n), Error);
+      const size_t i = rng() % ids.size();
+      kv.free(ids[i]);
+      ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    check_disjoint(kv, ids);
+  }
+  for (const SeqId id : ids) kv.free(id);
+  CHECK(kv.fits(kSlots));
+  CHECK_FALSE(kv.fits(kSlots + 1));
+}
+
 TEST_CASE("kv_cache: a copy takes every layer's and head's tokens along", "[cuda][kv_cache]") {
   MINFER_REQUIRE_GPU();
   cu::KvCache kv(small(), kSlots);
