@@ -52,6 +52,7 @@ class ReferenceEngine final : public Engine, public LayerProbed {
       : hparams_(HParams::read(file)),
         n_vocab_used_(choose_vocab(options.n_vocab_used, hparams_, file)),
         weights_(ModelWeights::load(file, hparams_)),
+        n_weight_bytes_(file.file_bytes()),
         rope_table_(hparams_, weights_.rope_factors),
         kv_(hparams_),
         team_(choose_threads(options.n_threads),
@@ -75,7 +76,11 @@ class ReferenceEngine final : public Engine, public LayerProbed {
   }
   void set_layer_probe(LayerProbe* probe) override { probe_ = probe; }
   uint64_t kv_bytes(int32_t n_tokens) const override { return kv_.bytes(std::max(n_tokens, 0)); }
-  bool kv_fits(int32_t n_tokens) const override { return kv_bytes(n_tokens) <= available_memory_bytes(); }
+  // The weights are a mapped file, whose pages the system counts as available too: what runs beside others is
+  // not to push them out. A reservation that has to be is not held to that.
+  bool kv_fits(int32_t n_tokens) const override {
+    return kv_bytes(n_tokens) + n_weight_bytes_ <= kv_.available_bytes();
+  }
   int32_t max_batch_rows() const override { return static_cast<int32_t>(kMaxRows); }
   SeqId kv_reserve(int32_t n_tokens) override { return kv_.reserve(n_tokens); }
   int32_t kv_length(SeqId seq) const override { return kv_.length(seq); }
@@ -109,6 +114,7 @@ class ReferenceEngine final : public Engine, public LayerProbed {
   HParams hparams_;
   int32_t n_vocab_used_;
   ModelWeights weights_;
+  uint64_t n_weight_bytes_;
   RopeTable rope_table_;
   KvCache kv_;
   Team team_;
@@ -171,7 +177,6 @@ void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
   embed(rows);
   bad_layer_.assign(rows.size(), -1);
   for (int32_t l = 0; l < hparams_.n_layer; ++l) {
-    throw_if_interrupted();  // no sequence has grown yet
     layer(l, rows);
     for (size_t t = 0; t < rows.size(); ++t) {
       if (rows[t].want != Want::kNothing && bad_layer_[t] < 0 &&
@@ -181,8 +186,13 @@ void ReferenceEngine::run(std::span<const Row> rows, size_t first_row) {
     }
     if (probe_ != nullptr) show_layer(l, rows, first_row);
   }
-  for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
+  const size_t n_answered = results_.size();
   head(rows, first_row);
+  // Any operation may be interrupted: a sequence changes only after all of them.
+  for (const Row& row : rows) kv_.set_length(row.seq, row.pos + 1);
+  for (size_t i = n_answered; i < results_.size(); ++i) {
+    last_argmax_[rows[static_cast<size_t>(results_[i].row) - first_row].seq] = results_[i].argmax;
+  }
 }
 
 void ReferenceEngine::embed(std::span<const Row> rows) {
@@ -196,12 +206,15 @@ void ReferenceEngine::embed(std::span<const Row> rows) {
   });
 }
 
-// Logits of the rows that want a result, a group of one kind at a time.
+// Logits of the rows that want a result, a group of one kind at a time: every group decodes the whole head.
 void ReferenceEngine::head(std::span<const Row> rows, size_t first_row) {
   std::vector<size_t> wanted;
   for (size_t t = 0; t < rows.size(); ++t) {
     if (rows[t].want != Want::kNothing) wanted.push_back(t);
   }
+  std::stable_sort(wanted.begin(), wanted.end(),
+                   [&](size_t a, size_t b) { return rows[a].want < rows[b].want; });
+  const size_t n_answered = results_.size();
   const auto n_vocab = static_cast<size_t>(hparams_.n_vocab);
   for (size_t begin = 0, end; begin < wanted.size(); begin = end) {
     const Want want = rows[wanted[begin]].want;
@@ -222,10 +235,11 @@ void ReferenceEngine::head(std::span<const Row> rows, size_t first_row) {
       RowResult result = judge(row, bad_layer_[wanted[i]]);
       result.row = static_cast<int32_t>(first_row + wanted[i]);
       if (keep) result.logits = row;
-      last_argmax_[rows[wanted[i]].seq] = result.argmax;
       results_.push_back(result);
     }
   }
+  std::sort(results_.begin() + static_cast<std::ptrdiff_t>(n_answered), results_.end(),
+            [](const RowResult& a, const RowResult& b) { return a.row < b.row; });
 }
 
 RowResult ReferenceEngine::judge(std::span<const float> logits, int32_t bad_layer) const {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <thread>
 
+#include "core/cancel.h"
 #include "core/reference/matrix.h"
 
 namespace minfer {
@@ -60,8 +61,8 @@ void Team::run(const std::function<void()>& work) {
 void Team::each_erased(int64_t n, Call call, const void* body) {
   Job& job = *job_;
   if (n <= 1 || job.over.load(std::memory_order_relaxed)) {
-    for (int64_t i = 0; i < n; ++i) call(body, i, 0);
-    return;
+    for (int64_t i = 0; i < n && !interrupted(); ++i) call(body, i, 0);
+    return throw_if_interrupted();
   }
   job.call = call;
   job.body = body;
@@ -78,6 +79,7 @@ void Team::each_erased(int64_t n, Call call, const void* body) {
       std::this_thread::yield();
     }
   }
+  throw_if_interrupted();
 }
 
 // Taking an item by compare-and-swap orders it after the job's fields were written, and keeps the job in
@@ -87,7 +89,7 @@ void Team::take_items(int thread) {
   int64_t left = job.left.load(std::memory_order_acquire);
   while (left > 0) {
     if (!job.left.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) continue;
-    job.call(job.body, job.n - left, thread);
+    if (!interrupted()) job.call(job.body, job.n - left, thread);  // else each() throws once all are taken
     job.pending.fetch_sub(1, std::memory_order_release);
     left = job.left.load(std::memory_order_acquire);
   }

@@ -30,7 +30,8 @@ class Team {
   void run(const std::function<void()>& work);
 
   // Calls body(i, thread) once for every i < n, in any order, on any thread of the team; returns when all are
-  // done. Outside run(), or where n is 1, on this thread alone. The body does not throw.
+  // done. Outside run(), or where n is 1, on this thread alone. The body does not throw; each() itself throws
+  // Error(kInterrupted) where interrupted(), with some i left out.
   template <typename Body>
   void each(int64_t n, const Body& body) {
     each_erased(

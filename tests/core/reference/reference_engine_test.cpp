@@ -127,6 +127,23 @@ TEST_CASE("reference engine: KV that memory cannot hold is refused with both num
   CHECK_NOTHROW(model->kv_reserve(16));
 }
 
+TEST_CASE("reference engine: KV that is promised and not yet touched is taken", "[engine]") {
+  TinyModel big;
+  big.n_layer = 8;
+  big.n_head_kv = 4;
+  const Loaded model(big);
+  CHECK(model->kv_fits(16));
+  CHECK_FALSE(model->kv_fits(std::numeric_limits<int32_t>::max()));
+  // About 60 % of what is available: it fits, and then not once more.
+  int32_t n = 1 << 10;
+  while (n < (1 << 29) && model->kv_fits(n / 3 * 5)) n += n / 16;
+  const SeqId seq = model->kv_reserve(n);
+  CHECK_FALSE(model->kv_fits(n));
+  CHECK_FALSE(refusal([&] { model->kv_reserve(n); }, ExitCode::kDevice).empty());
+  model->kv_free(seq);
+  CHECK(model->kv_fits(n));
+}
+
 TEST_CASE("reference engine: a batch that breaks its contract changes nothing", "[engine]") {
   const Loaded model;
   const SeqId a = model->kv_reserve(8), b = model->kv_reserve(8);
@@ -204,6 +221,36 @@ TEST_CASE("reference engine: only rows that want something are answered, in orde
     }
   }
   CHECK(at == results.size());
+}
+
+TEST_CASE("reference engine: sequences of any depth and wish in one batch are each as alone", "[engine]") {
+  const Loaded model;
+  const std::string text =
+      "so many sequences, each of them as deep as it likes, and none of them looks at another one";
+  const std::vector<size_t> depths = {1, 15, 16, 17, 40, 80, 3};
+  std::vector<Logits> alone;
+  Batch batch;
+  for (size_t i = 0; i < depths.size(); ++i) {
+    const std::string own = text.substr(i, depths[i] + 1 + i % 3);
+    alone.push_back(feed(*model.engine, model->kv_reserve(100), own));
+    const SeqId seq = model->kv_reserve(100);
+    feed(*model.engine, seq, own.substr(0, depths[i]));
+    for (size_t at = depths[i]; at < own.size(); ++at) {
+      batch.add(seq, static_cast<int32_t>(at), static_cast<unsigned char>(own[at]));
+    }
+    batch.rows.back().want = i % 2 == 0 ? Want::kLogits : Want::kArgmax;
+  }
+  const auto results = model->forward(batch);
+  REQUIRE(results.size() == depths.size());
+  for (size_t i = 0; i < depths.size(); ++i) {
+    CAPTURE(i);
+    const Row& row = batch.rows[static_cast<size_t>(results[i].row)];
+    CHECK(row.want == (i % 2 == 0 ? Want::kLogits : Want::kArgmax));
+    if (row.want == Want::kLogits)
+      CHECK(Logits(results[i].logits.begin(), results[i].logits.end()) == alone[i]);
+    CHECK(results[i].max_logit == *std::max_element(alone[i].begin(), alone[i].end()));
+    CHECK(alone[i][static_cast<size_t>(results[i].argmax)] == results[i].max_logit);
+  }
 }
 
 TEST_CASE("reference engine: rows of the head beyond the vocabulary are never chosen", "[engine]") {
