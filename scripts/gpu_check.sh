@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one call of a few minutes: tests, both engines against each other, speeds, probes. The
 # short table comes last. Exit 1 where anything failed.
 #
-#   scripts/gpu_check.sh [SECTION...]      sections: tests verify repeat refusals speed probes (default: all, in that order)
+#   scripts/gpu_check.sh [SECTION...]      sections: tests verify repeat refusals batch speed probes (default: all, in that order)
 #   MINFER_SECONDS=800 scripts/gpu_check.sh sanitize      compute-sanitizer on a tiny model, a run of its own
 #
 #   MINFER_BUILD        the build folder (default build/gpu), built anywhere with the same CPU architecture
@@ -11,8 +11,8 @@
 #   MINFER_ALLOW_SKIPS  1: tests that skip (no real models here) are no failures
 #   MINFER_VOCAB        a GGUF file whose vocabulary the synthetic 7B takes (default: qwen2's of the oracle, where it is)
 #   MINFER_7B           a 7B model; default: a synthetic one, written to /dev/shm (else /tmp) and removed afterwards
-#   MINFER_SECONDS      what may be spent (default 360): sections that would begin later are counted as not run
-#   MINFER_WANT_PREFILL, _DECODE, _START, _TAIL, _TAIL_63, _MEMORY    limits for another card than the H200, see below
+#   MINFER_SECONDS      what may be spent (default 480): sections that would begin later are counted as not run
+#   MINFER_WANT_PREFILL, _DECODE, _START, _TAIL, _TAIL_63, _MEMORY, _BATCH    limits for another card than the H200, see below
 # Logs stay in /tmp/minfer_gpu_check.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.." || exit 2
 build=${MINFER_BUILD:-build/gpu}
 cli=$build/apps/minfer-cli
 export MINFER_ORACLE_DIR=${MINFER_ORACLE_DIR:-$PWD/tests/data}
-seconds=${MINFER_SECONDS:-360}
+seconds=${MINFER_SECONDS:-480}
 vocab=${MINFER_VOCAB:-}
 [ -z "$vocab" ] && [ -f "$MINFER_ORACLE_DIR/tokenizer/ggml-vocab-qwen2.gguf" ] &&
   vocab=$MINFER_ORACLE_DIR/tokenizer/ggml-vocab-qwen2.gguf
@@ -32,12 +32,13 @@ want_tail=${MINFER_WANT_TAIL:-1.05}         # time per token at 2047 and 2049 ov
 # 6.0 in GEMMs of 64 rows; 5.4 would do). In one pass of 4096 rows, in small tiles beside the large ones: 1.092.
 want_tail_63=${MINFER_WANT_TAIL_63:-1.10}
 want_memory=${MINFER_WANT_MEMORY:-3}        # per cent between memory taken and announced
+want_batch=${MINFER_WANT_BATCH:-10}         # tokens/s of 64 requests at once over those of one at a time
 logs=/tmp/minfer_gpu_check
 mkdir -p "$logs"
 rm -f "$logs"/*
 head -c 2000 README.md >"$logs/prompt"  # 500 to 1200 tokens, by the vocabulary
 [ -x "$cli" ] || { echo "gpu_check: no $cli (MINFER_BUILD names the build folder)" >&2; exit 2; }
-[ $# -gt 0 ] || set -- tests verify repeat refusals speed probes
+[ $# -gt 0 ] || set -- tests verify repeat refusals batch speed probes
 
 failures=() table=()
 out_of_time() { [ $SECONDS -ge "$seconds" ]; }
@@ -184,26 +185,27 @@ section_refusals() {
   refuses refuse_no_card 4 "--device cuda" env CUDA_VISIBLE_DEVICES= "$cli" --device cuda -m "$small" -p x -n 1
 }
 
-# bench LOG TEST TOKENS [value]: one line of --bench --json as a row of the table, or its tokens/s alone.
+# bench LOG TEST TOKENS SEQUENCES [value]: one line of --bench --json as a row of the table, or its tokens/s alone.
 bench() {
   python3 - "$@" <<'PYTHON'
 import json, os, sys
-path, test, tokens, *value = sys.argv[1:]
+path, test, tokens, sequences, *value = sys.argv[1:]
 lines = open(path).read().splitlines() if os.path.exists(path) else []
 rows = [json.loads(line) for line in lines if line.startswith("{")]
-rows = [row for row in rows if row["test"] == test and row["tokens"] == int(tokens)]
+rows = [row for row in rows if [row["test"], row["tokens"], row["sequences"]] == [test, int(tokens), int(sequences)]]
 if not rows:
     print("n/a")
 elif value:
     print(f"{rows[0]['tokens_per_second']:.1f}")
 else:
     row = rows[0]
-    spread = f"{row['tokens'] / row['seconds_max']:.0f} .. {row['tokens'] / row['seconds_min']:.0f}"
+    n = row["tokens"] * row["sequences"]
+    spread = f"{n / row['seconds_max']:.0f} .. {n / row['seconds_min']:.0f}"
     ceiling = "n/a" if row["of_ceiling"] is None else f"{100 * row['of_ceiling']:.1f} %"
     print(f"{row['tokens_per_second']:9.1f} tokens/s ({spread}), {ceiling} of the ceiling")
 PYTHON
 }
-bench_note() { note "$4" "$(bench "$1" "$2" "$3")"; }  # LOG TEST TOKENS LABEL
+bench_note() { note "$4" "$(bench "$1" "$2" "$3" "${5:-1}")"; }  # LOG TEST TOKENS LABEL [SEQUENCES]
 
 # matched SED_SCRIPT LOG: the last line that the script prints, "n/a" where there is none.
 matched() {
@@ -249,13 +251,13 @@ section_speed() {
   grep -v '^{' "$log"
   for n in 512 2047 2048 2049 2111 4096; do bench_note "$log" prefill $n "7B prefill $n"; done
   bench_note "$log" decode 128 "7B decode 128"
-  prefill=$(bench "$log" prefill 2048 value)
+  prefill=$(bench "$log" prefill 2048 1 value)
   want "7B prefill 2048, tokens/s" "$prefill" ">=" "$want_prefill"
-  want "7B decode, tokens/s" "$(bench "$log" decode 128 value)" ">=" "$want_decode"
+  want "7B decode, tokens/s" "$(bench "$log" decode 128 1 value)" ">=" "$want_decode"
   for n in 2047 2049 2111; do
     limit=$want_tail
     [ $n = 2111 ] && limit=$want_tail_63
-    want "7B prefill $n, time a token over 2048's" "$(ratio "$prefill" "$(bench "$log" prefill $n value)")" "<=" "$limit"
+    want "7B prefill $n, time a token over 2048's" "$(ratio "$prefill" "$(bench "$log" prefill $n 1 value)")" "<=" "$limit"
     [ "$limit" = "$want_tail" ] || note "" "the aim is $want_tail"
   done
   check profile_7b 60 "$cli" --device cuda --profile -m "$big" && cat "$logs/profile_7b.log"
@@ -263,6 +265,70 @@ section_speed() {
   bench_note "$logs/bench_7b_deep.log" decode 64 "7B decode 64 behind 8192"
   check bench_7b_off 60 "$cli" --device cuda --f16-cache off --bench -m "$big" --bench-decode 0 --json
   bench_note "$logs/bench_7b_off.log" prefill 2048 "7B prefill 2048, --f16-cache off"
+}
+
+# batch NAME LIMIT FLAGS...: requests of $logs/NAME.prompts to records in $logs/NAME.jsonl.
+batch() {
+  local name=$1 limit=$2
+  shift 2
+  check "$name" "$limit" "$cli" --device cuda --batch "$logs/$name.prompts" --output "$logs/$name.jsonl" "$@"
+}
+batch_rate() { matched 's/.* \([0-9.]*\) tokens\/s with prefill .*/\1/p' "$logs/$1.log"; }
+
+# The text of a request does not depend on what runs beside it, but for near-ties.
+batch_texts() {
+  local model=$1 name
+  for name in together plain alone; do scripts/batch_check.py prompts 200 >"$logs/$name.prompts"; done
+  batch together 60 -m "$model" --parallel 64 --logprobs 2
+  batch plain 60 -m "$model" --parallel 64
+  batch alone 120 -m "$model" --parallel 1 --logprobs 2
+  check batch_texts 20 scripts/batch_check.py compare "$logs/together.jsonl" "$logs/alone.jsonl" "$logs/plain.jsonl"
+  note "${model##*/}, 64 at once and one by one" "$(matched 's/^texts: //p' "$logs/batch_texts.log")"
+  note "" "$(batch_rate plain) and $(batch_rate alone) tokens/s; near-ties: $(matched 's/.*completions *//p' "$logs/plain.log")"
+}
+
+perplexity() {
+  local name=$1 model=$2 folder=$MINFER_ORACLE_DIR/perplexity
+  check "perplexity_$name" 60 "$cli" --device cuda -m "$model" --perplexity "$folder/gpl-3.txt" --json
+  check "perplexity_${name}_truth" 10 scripts/batch_check.py perplexity "$logs/perplexity_$name.log" "$name" \
+    "$folder/perplexity.json"
+  note "$name" "$(matched 's/^\(perplexity: .*\)/\1/p' "$logs/perplexity_${name}_truth.log")"
+}
+
+chat() {
+  local model=$1 device equal=differs
+  for device in cpu cuda; do
+    check chat_$device 60 "$cli" -q --device $device -m "$model" --chat -p "What is the capital of France?" -n 48
+  done
+  cmp -s "$logs/chat_cpu.log" "$logs/chat_cuda.log" && equal="is the CPU's"
+  note "chat, one turn" "the answer $equal: $(head -c 100 "$logs/chat_cuda.log" | tr '\n' ' ')"
+}
+
+section_batch() {
+  local name model first="" log=$logs/bench_batch_7b.log n
+  for name in smollm2-135m-instruct-q4_1 smollm2-135m-instruct-q4_k_m; do
+    model=$(scripts/batch_check.py model $name "${MINFER_MODEL_DIR:-}:models" 2>/dev/null) || continue
+    perplexity $name "$model"
+    first=${first:-$model}
+  done
+  if [ -n "$first" ]; then
+    chat "$first"
+    batch_texts "$first"
+  else
+    note "skipped in batch" "no SmolLM2 in ${MINFER_MODEL_DIR:-}:models"
+    [ "${MINFER_ALLOW_SKIPS:-}" = 1 ] || fail batch "no SmolLM2 in ${MINFER_MODEL_DIR:-}:models"
+  fi
+  wait_big || return
+  scripts/batch_check.py prompts 64 --words 48 --max-tokens 128 --ignore-eos >"$logs/batch_64_7b.prompts"
+  head -n 4 "$logs/batch_64_7b.prompts" >"$logs/batch_1_7b.prompts"
+  batch batch_64_7b 60 -m "$big" --parallel 64
+  batch batch_1_7b 60 -m "$big" --parallel 1
+  note "7B, 64 requests at once, one at a time" "$(batch_rate batch_64_7b), $(batch_rate batch_1_7b) tokens/s"
+  want "7B, 64 requests at once over one at a time" "$(ratio "$(batch_rate batch_64_7b)" "$(batch_rate batch_1_7b)")" \
+    ">=" "$want_batch"
+  check bench_batch_7b 90 "$cli" --device cuda --bench -m "$big" --bench-prefill 0 --bench-decode 64 --bench-depth 512 \
+    --bench-batch 1,8,9,16,32,64 --bench-repetitions 3 --json
+  for n in 1 8 9 16 32 64; do bench_note "$log" decode 64 "7B decode, $n behind 512 tokens each" $n; done
 }
 
 # Every switch of the GEMM, on the same work.
@@ -306,7 +372,7 @@ memcheck off"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader 2>/dev/null ||
   echo "nvidia-smi: not there"
 "$cli" --version
-case " $* " in *" repeat "* | *" speed "* | *" probes "*) start_big ;; esac
+case " $* " in *" repeat "* | *" batch "* | *" speed "* | *" probes "*) start_big ;; esac
 for section in "$@"; do
   if ! declare -F "section_$section" >/dev/null; then
     fail "$section" "no such section"
