@@ -17,12 +17,12 @@
 namespace minfer {
 
 struct GenerateOptions {
-  int32_t n_predict = 512;        // at most so many tokens; -1: until the context is full
-  int32_t n_ctx = 0;              // prompt and completion together; 0: what the model was trained with
-  bool ignore_eos = false;        // go on past end-of-generation tokens (they are not printed)
-  std::vector<std::string> stop;  // the completion ends before the first of these
-  SamplerOptions sampling;
-  std::optional<int32_t> n_logprobs;  // keep the logprob of every token, and of so many likeliest ones
+  int32_t n_predict = 512;          // at most so many tokens; -1: until the context is full
+  int32_t n_ctx = 0;                // prompt and completion together; 0: what the model was trained with
+  bool ignore_eos = false;          // go on past end-of-generation tokens (they are not printed)
+  std::vector<std::string> stop{};  // the completion ends before the first of these
+  SamplerOptions sampling{};
+  std::optional<int32_t> n_logprobs{};  // keep the logprob of every token, and of so many likeliest ones
 };
 
 enum class FinishReason { kStop, kStopString, kLength, kContextFull, kInterrupted };

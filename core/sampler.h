@@ -22,7 +22,7 @@ struct SamplerOptions {
   int32_t repeat_last_n = 64;  // recent tokens, prompt included, that the three penalties look at; -1: all
   double presence_penalty = 0;
   double frequency_penalty = 0;
-  std::vector<std::pair<TokenId, double>> logit_bias;  // added; -inf forbids
+  std::vector<std::pair<TokenId, double>> logit_bias{};  // added; -inf forbids
   uint64_t seed = 0;
 };
 

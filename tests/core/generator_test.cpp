@@ -1,68 +1,15 @@
 #include "core/generator.h"
 
-#include <map>
-
 #include "core/error.h"
 #include "gguf/reader.h"
 #include "tests/support/catch.h"
+#include "tests/support/scripted_engine.h"
 #include "tests/support/tiny_model.h"
 
 using namespace minfer;
 using namespace minfer::test;
 
 namespace {
-
-// An engine that chooses the ids of a script, whatever it is fed, and remembers what that was.
-class ScriptedEngine final : public Engine {
- public:
-  ScriptedEngine(std::vector<TokenId> script, int32_t n_ctx) : script_(std::move(script)) {
-    hparams_.n_ctx_train = n_ctx;
-    hparams_.n_layer = 4;
-  }
-
-  const HParams& hparams() const override { return hparams_; }
-  std::string description() const override { return "scripted"; }
-  uint64_t kv_bytes(int32_t n_tokens) const override { return static_cast<uint64_t>(n_tokens); }
-  SeqId kv_reserve(int32_t n_tokens) override {
-    reserved = n_tokens;
-    lengths_[7] = 0;
-    return 7;
-  }
-  void kv_copy(SeqId, SeqId, int32_t) override { FAIL("not asked for"); }
-  void kv_truncate(SeqId, int32_t) override { FAIL("not asked for"); }
-  void kv_free(SeqId seq) override { lengths_.erase(seq); }
-  int32_t kv_length(SeqId seq) const override { return lengths_.at(seq); }
-
-  std::span<const RowResult> forward(const Batch& batch) override {
-    results_.clear();
-    for (size_t i = 0; i < batch.rows.size(); ++i) {
-      const Row& row = batch.rows[i];
-      REQUIRE(row.pos == lengths_.at(row.seq)++);
-      fed.push_back(row.token);
-      if (row.want == Want::kNothing) continue;
-      RowResult result;
-      result.row = static_cast<int32_t>(i);
-      result.argmax = script_.at(n_chosen_);
-      result.bad_layer = static_cast<int32_t>(n_chosen_) == bad_step ? 3 : -1;
-      ++n_chosen_;
-      results_.push_back(result);
-    }
-    return results_;
-  }
-
-  bool all_freed() const { return lengths_.empty(); }
-
-  int32_t reserved = 0;
-  int32_t bad_step = -1;  // this choice is not finite
-  std::vector<TokenId> fed;
-
- private:
-  HParams hparams_;
-  std::vector<TokenId> script_;
-  size_t n_chosen_ = 0;
-  std::vector<RowResult> results_;
-  std::map<SeqId, int32_t> lengths_;
-};
 
 // Ids below 256 stand for the byte of that value (tiny_model.h).
 struct Fixture {
