@@ -18,10 +18,10 @@ namespace minfer::jinja {
 struct Program;  // the parsed template, ast.h
 
 struct Limits {
-  uint64_t n_steps = 2'000'000;          // nodes evaluated
-  size_t n_bytes = size_t{16} << 20;     // of output, and of any one string
+  uint64_t n_steps = 2'000'000;              // nodes evaluated
+  size_t n_bytes = size_t{16} << 20;         // of output, and of any one string
   size_t n_total_bytes = size_t{256} << 20;  // of all strings and lists made on the way
-  int depth = 100;                       // nesting of expressions and of calls
+  int depth = 100;                           // nesting of expressions and of calls
 };
 
 // line and column count from 1. `raised`: the template's own raise_exception, whose message is what() alone.
@@ -52,8 +52,8 @@ class Template {
 
   // `input`: an object, variables whose strings are users' text and are followed through every operation;
   // `variables`: an object, the others. Throws Error.
-  Rendered render(const nlohmann::ordered_json& input, const nlohmann::ordered_json& variables, const std::tm& now,
-                  const Limits& limits = {}) const;
+  Rendered render(const nlohmann::ordered_json& input, const nlohmann::ordered_json& variables,
+                  const std::tm& now, const Limits& limits = {}) const;
 
  private:
   std::unique_ptr<const Program> program_;
