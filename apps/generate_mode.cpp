@@ -68,6 +68,7 @@ ExitCode run_generate(const Options& options) {
   const std::string input = read_prompt(options);
   // Waiting for a pipe is no loading.
   const double waited = options.prompt == "-" ? seconds_since_start() : 0;
+  spdlog::debug("loading {}", options.model);
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   file.prefetch();
@@ -82,6 +83,7 @@ ExitCode run_generate(const Options& options) {
 
   Answer answer(options.json);
   if (options.display_prompt && !options.json) answer.add(prompt.text);
+  spdlog::debug("prefill of {} tokens", prompt.ids.size());
   const Generation run = generate(*engine, *tokenizer, prompt.ids, generation,
                                   [&](std::string_view piece) { answer.add(piece); });
   answer.end();

@@ -44,6 +44,7 @@ std::string read_input(const std::string& flag, const std::string& path) {
     return read_all(STDIN_FILENO, "standard input");
   }
   const std::string name = flag + " " + path;
+  spdlog::debug("{}: reading {}", flag, path);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     const int error = errno;

@@ -166,7 +166,7 @@ TEST_CASE("output: Ctrl-C in mid-stream keeps whole characters and exits with 13
 TEST_CASE("output: Ctrl-C while the prompt is awaited exits with 130", "[cli]") {
   Run run = cli({"-v", "-m", kSmallModel, "-p", "-"});
   run.input_stays_open = true;
-  run.interrupt_on_stderr = true;  // -v says that it waits
+  run.interrupt_on_stderr = "reading standard input";  // -v says that it waits
   const Outcome outcome = run_process(run);
   CHECK_FALSE(outcome.timed_out);
   CHECK(outcome.exit_code == 130);

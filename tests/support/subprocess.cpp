@@ -54,7 +54,8 @@ struct Pipe {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
-  ::signal(SIGPIPE, SIG_DFL);
+  // A shell's background job, which ignores some of these, may run the tests.
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   std::vector<char*> argv;
   for (const std::string& arg : run.args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
@@ -121,12 +122,18 @@ class Conversation {
       out_.read_end.close();
       acted_ = true;
     }
-    const bool enough = run_.interrupt_after && outcome.out.size() >= *run_.interrupt_after;
-    if (enough || (run_.interrupt_on_stderr && !outcome.err.empty())) {
-      ::kill(child_, SIGINT);
+    if (is_due(outcome)) {
+      ::kill(child_, run_.signal);
       acted_ = true;
     }
     if (acted_) event_ = Clock::now();
+  }
+
+  bool is_due(const Outcome& outcome) const {
+    const std::string& line = run_.interrupt_on_stderr;
+    return (run_.interrupt_after && outcome.out.size() >= *run_.interrupt_after) ||
+           (!line.empty() && outcome.err.find(line) != std::string::npos) ||
+           (run_.interrupt_at && seconds_since(start_) >= *run_.interrupt_at);
   }
 
   const Run& run_;

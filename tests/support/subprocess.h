@@ -1,6 +1,7 @@
 // Runs a program as a shell would, for the tests of the command line.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,8 +16,10 @@ struct Run {
   std::vector<std::string> env;              // "NAME=value", added to this process's
   std::string stdout_path;                   // a file to open as standard output; empty: captured
   std::optional<size_t> close_stdout_after;  // the reader goes away once it has read so many bytes
-  std::optional<size_t> interrupt_after;     // SIGINT once it has written so many bytes to standard output
-  bool interrupt_on_stderr = false;          // ... or once anything stands on standard error
+  int signal = SIGINT;                       // what it is sent, where one of these says when:
+  std::optional<size_t> interrupt_after;     // once it has written so many bytes to standard output
+  std::string interrupt_on_stderr;           // once this stands on standard error
+  std::optional<double> interrupt_at;        // so many seconds after its start
   double timeout_seconds = 120;              // SIGKILL, and timed_out
 };
 
@@ -24,7 +27,7 @@ struct Outcome {
   int exit_code = -1;  // 128 + n where signal n ended it
   std::string out;
   std::string err;
-  double seconds_after_event = 0;  // from closing stdout, or SIGINT, to the end of the process
+  double seconds_after_event = 0;  // from closing stdout, or the signal, to the end of the process
   bool timed_out = false;
 };
 
