@@ -138,6 +138,7 @@ void Scheduler::admit() {
       if (!find_room(*pending_)) return;
     } catch (const Error& error) {
       if (error.code() != ExitCode::kDevice) throw;
+      if (std::exchange(retained_, nullptr)) continue;
       if (!active_.empty()) return;
       pending_->error = error.what();
       finish(std::move(pending_));
@@ -196,9 +197,7 @@ void Scheduler::find_donor(Active& a) const {
   a.donor = nullptr;
   a.n_shared = 0;
   const auto consider = [&](const Active& donor) {
-    const auto n_equal =
-        std::mismatch(a.prompt.begin(), a.prompt.end(), donor.prompt.begin(), donor.prompt.end()).first -
-        a.prompt.begin();
+    const auto n_equal = std::ranges::mismatch(a.prompt, donor.prompt).in1 - a.prompt.begin();
     const int32_t n = std::min(static_cast<int32_t>(n_equal), a.n_prompt() - kFewRows - 1);
     if (n < kMinShared || n < a.n_shared) return;
     if (n == a.n_shared && donor.index > a.donor->index) return;
@@ -230,12 +229,12 @@ void Scheduler::note_reused(Active& a) {
   stats_.n_reused_tokens += a.n_shared;
 }
 
+// Sequences that decode had a row each in the last step, so they have room in this one.
 void Scheduler::compose() {
   batch_.rows.clear();
   asking_.clear();
   for (const auto& a : active_) {
-    if (a->next && n_rows() < options_.n_batch_rows)
-      add_row(*a, kv_length(*a), *a->next, a->completion.want());
+    if (a->next) add_row(*a, kv_length(*a), *a->next, a->completion.want());
   }
   for (const auto& a : active_) {
     if (!a->next && a->donor == nullptr) add_prompt_rows(*a);

@@ -29,12 +29,12 @@ struct RequestResult {
   double queue_seconds = 0;          // from the start of the run to its admission
 };
 
-// What the whole run did, for the log.
+// What the run did so far.
 struct ScheduleStats {
   int64_t n_steps = 0;
   int32_t n_parallel_peak = 0;
-  int64_t n_prompt_tokens = 0;   // of all requests
-  int64_t n_reused_tokens = 0;   // of those: copied from another sequence, not computed
+  int64_t n_prompt_tokens = 0;  // computed, or reused
+  int64_t n_reused_tokens = 0;  // of those: taken from another sequence
   int64_t n_generated_tokens = 0;
   int64_t n_near_ties = 0;
   double seconds = 0;
@@ -45,8 +45,8 @@ struct ScheduleStats {
 // as others finish and KV room (prompt + what may come) allows; a prefix that a request shares with one under
 // way is computed once and copied. The schedule depends on the requests and the options alone, never on time:
 // runs are reproducible. `progress`, where given, is called after every step with the stats so far. A request
-// that fails (too long, no room even alone, not finite) is a result with an error. Throws Error(kInterrupted) on
-// Ctrl-C; whatever `done` throws passes through; every sequence is freed.
+// that fails (too long, no room even alone, not finite) is a result with an error. Throws Error(kInterrupted)
+// on Ctrl-C; whatever `done` throws passes through; every sequence is freed.
 ScheduleStats run_requests(Engine& engine, const Tokenizer& tokenizer, std::span<const Request> requests,
                            const ScheduleOptions& options,
                            const std::function<void(size_t index, RequestResult)>& done,

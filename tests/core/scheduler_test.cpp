@@ -1,122 +1,17 @@
 #include "core/scheduler.h"
 
 #include <algorithm>
-#include <random>
-#include <set>
 
 #include "core/error.h"
-#include "core/generator.h"
 #include "core/reference/reference_engine.h"
-#include "gguf/reader.h"
 #include "tests/support/catch.h"
 #include "tests/support/hashing_engine.h"
-#include "tests/support/tiny_model.h"
+#include "tests/support/schedule.h"
 
 using namespace minfer;
 using namespace minfer::test;
 
 namespace {
-
-using Ids = std::vector<TokenId>;
-
-struct Outcome {
-  std::vector<RequestResult> results;  // by request
-  std::vector<size_t> order;           // of completion
-  ScheduleStats stats;
-};
-
-struct Fixture {
-  std::vector<std::byte> bytes = tiny_model();
-  gguf::Reader file = gguf::Reader::from_bytes(bytes);
-  std::unique_ptr<Tokenizer> tokenizer = Tokenizer::from_metadata(file.metadata());
-
-  Outcome run(Engine& engine, const std::vector<Request>& requests, const ScheduleOptions& options) const {
-    Outcome out;
-    out.results.resize(requests.size());
-    out.stats = run_requests(engine, *tokenizer, requests, options, [&](size_t index, RequestResult result) {
-      REQUIRE(index < requests.size());
-      out.order.push_back(index);
-      out.results[index] = std::move(result);
-    });
-    REQUIRE(std::set(out.order.begin(), out.order.end()).size() == requests.size());
-    REQUIRE(out.order.size() == requests.size());
-    return out;
-  }
-
-  // What generate() makes of it with the engine to itself.
-  RequestResult alone(Engine& engine, const Request& request) const {
-    RequestResult out;
-    try {
-      out.generation = generate(engine, *tokenizer, request.prompt, request.options,
-                                [&](std::string_view piece) { out.text += piece; });
-    } catch (const Error& error) {
-      out.text.clear();
-      out.error = error.what();
-    }
-    return out;
-  }
-
-  void check_as_alone(const Outcome& outcome, const std::vector<Request>& requests,
-                      const std::function<std::unique_ptr<Engine>()>& make_engine) const {
-    const std::unique_ptr<Engine> engine = make_engine();
-    for (size_t i = 0; i < requests.size(); ++i) {
-      CAPTURE(i);
-      const RequestResult expected = alone(*engine, requests[i]);
-      const RequestResult& got = outcome.results[i];
-      CHECK(got.error == expected.error);
-      CHECK(got.text == expected.text);
-      CHECK(got.generation.ids == expected.generation.ids);
-      CHECK(got.generation.n_near_ties == expected.generation.n_near_ties);
-      CHECK(got.generation.n_prompt == static_cast<int32_t>(requests[i].prompt.size()));
-      if (!expected.error) CHECK(got.generation.reason == expected.generation.reason);
-    }
-  }
-};
-
-Ids random_ids(std::mt19937& random, size_t n) {
-  Ids ids(n);
-  for (TokenId& id : ids) id = static_cast<TokenId>(random() % 256);
-  return ids;
-}
-
-Ids joined(Ids a, const Ids& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-Request request(Ids prompt, int32_t n_predict) {
-  Request r;
-  r.prompt = std::move(prompt);
-  r.options.n_predict = n_predict;
-  return r;
-}
-
-// Every kind there is: lengths from none to too long, greedy and sampled, stop strings, penalties, -n 0 and
-// -1, ends of generation, common beginnings.
-std::vector<Request> mixed_requests(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  const Ids common = random_ids(random, 60);
-  std::vector<Request> requests;
-  for (size_t i = 0; i < n; ++i) {
-    Request r = request(random_ids(random, random() % 12 == 0 ? 0 : 1 + random() % 70),
-                        1 + static_cast<int32_t>(random() % 20));
-    if (random() % 3 == 0) r.prompt = joined({common.begin(), common.begin() + 20 + random() % 41}, r.prompt);
-    if (random() % 10 == 0) r.prompt = random_ids(random, 250 + random() % 10);
-    if (random() % 8 == 0) r.options.n_predict = 0;
-    if (random() % 12 == 0) r.options.n_predict = -1;
-    if (random() % 12 == 0) r.options.n_ctx = 90;
-    r.options.ignore_eos = random() % 4 == 0;
-    if (random() % 4 == 0) {
-      r.options.sampling.temp = 1.5;
-      r.options.sampling.seed = random();
-    }
-    if (random() % 6 == 0) r.options.sampling.repeat_penalty = 1.3;
-    if (random() % 5 == 0) r.options.stop = {std::string(1, static_cast<char>('a' + random() % 26)), "\n"};
-    if (random() % 9 == 0) r.options.n_logprobs = 2;
-    requests.push_back(std::move(r));
-  }
-  return requests;
-}
 
 bool same_batches(const HashingEngine& a, const HashingEngine& b) {
   const auto same_row = [](const Row& x, const Row& y) {
@@ -128,20 +23,16 @@ bool same_batches(const HashingEngine& a, const HashingEngine& b) {
                     });
 }
 
-std::unique_ptr<Engine> roomy_engine() {
-  return std::make_unique<HashingEngine>(HashingEngine::Options{});
-}
-
 }  // namespace
 
 TEST_CASE("scheduler: a request's text is what it is alone, whatever stands beside it", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   const std::vector<Request> requests = mixed_requests(60, 7);
   for (const int32_t n_parallel : {1, 2, 3, 8, 64}) {
     for (const int32_t n_batch_rows : {1, 7, 64, 512}) {
       CAPTURE(n_parallel, n_batch_rows);
       HashingEngine engine({});
-      const Outcome outcome =
+      const ScheduleRun outcome =
           f.run(engine, requests, {.n_parallel = n_parallel, .n_batch_rows = n_batch_rows});
       f.check_as_alone(outcome, requests, roomy_engine);
       CHECK(engine.n_sequences() == 0);
@@ -155,7 +46,7 @@ TEST_CASE("scheduler: a request's text is what it is alone, whatever stands besi
 }
 
 TEST_CASE("scheduler: the reference engine gives every request what it gives it alone", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   const std::vector<Request> requests = mixed_requests(24, 11);
   const auto make = [&] { return make_reference_engine(f.file, {.n_threads = 2, .n_vocab_used = 0}); };
   for (const ScheduleOptions& options :
@@ -168,28 +59,28 @@ TEST_CASE("scheduler: the reference engine gives every request what it gives it 
 }
 
 TEST_CASE("scheduler: the order of the requests changes no text", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::vector<Request> requests = mixed_requests(40, 3);
   HashingEngine engine({});
-  Outcome forwards = f.run(engine, requests, {.n_parallel = 4, .n_batch_rows = 32});
+  ScheduleRun forwards = f.run(engine, requests, {.n_parallel = 4, .n_batch_rows = 32});
   std::reverse(requests.begin(), requests.end());
-  const Outcome backwards = f.run(engine, requests, {.n_parallel = 4, .n_batch_rows = 32});
+  const ScheduleRun backwards = f.run(engine, requests, {.n_parallel = 4, .n_batch_rows = 32});
   std::reverse(forwards.results.begin(), forwards.results.end());
   for (size_t i = 0; i < requests.size(); ++i) CHECK(forwards.results[i].text == backwards.results[i].text);
 }
 
 TEST_CASE("scheduler: the same requests are scheduled the same way", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   const std::vector<Request> requests = mixed_requests(60, 5);
   HashingEngine first({.n_kv_tokens = 900}), second({.n_kv_tokens = 900});
-  const Outcome a = f.run(first, requests, {.n_parallel = 8, .n_batch_rows = 64});
-  const Outcome b = f.run(second, requests, {.n_parallel = 8, .n_batch_rows = 64});
+  const ScheduleRun a = f.run(first, requests, {.n_parallel = 8, .n_batch_rows = 64});
+  const ScheduleRun b = f.run(second, requests, {.n_parallel = 8, .n_batch_rows = 64});
   CHECK(same_batches(first, second));
   CHECK(a.order == b.order);
 }
 
 TEST_CASE("scheduler: decoding sequences and prompts share the steps", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::mt19937 random(1);
   std::vector<Request> requests = {request(random_ids(random, 10), 8), request(random_ids(random, 100), 3)};
   for (Request& r : requests) r.options.ignore_eos = true;
@@ -205,7 +96,7 @@ TEST_CASE("scheduler: decoding sequences and prompts share the steps", "[schedul
 }
 
 TEST_CASE("scheduler: no prompt is cut so that a few rows are left over", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::mt19937 random(2);
   for (size_t n = 9; n < 140; ++n) {
     HashingEngine engine({});
@@ -215,113 +106,16 @@ TEST_CASE("scheduler: no prompt is cut so that a few rows are left over", "[sche
   }
 }
 
-TEST_CASE("scheduler: a common prefix is computed once, and copied", "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(4);
-  const Ids common = random_ids(random, 100);
-  std::vector<Request> requests;
-  for (int i = 0; i < 10; ++i) requests.push_back(request(joined(common, random_ids(random, 20)), 1));
-  for (const int32_t n_parallel : {1, 2, 4, 10}) {
-    CAPTURE(n_parallel);
-    HashingEngine engine({});
-    const Outcome outcome = f.run(engine, requests, {.n_parallel = n_parallel, .n_batch_rows = 64});
-    f.check_as_alone(outcome, requests, roomy_engine);
-    CHECK(engine.n_rows() == 100 + 10 * 20);
-    CHECK(engine.n_copied() == 9 * 100);
-    CHECK(outcome.stats.n_reused_tokens == 900);
-    CHECK(outcome.stats.n_prompt_tokens == 1200);
-    CHECK(outcome.stats.n_generated_tokens == 10);
-    CHECK(outcome.results[0].generation.n_reused == 0);
-    CHECK(outcome.results[9].generation.n_reused == 100);
-    // The last one that is done stays beside those under way.
-    CHECK(engine.n_sequences_peak() <= static_cast<size_t>(n_parallel) + 1);
-  }
-}
-
-TEST_CASE("scheduler: of identical prompts all but the last rows are copied", "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(5);
-  const std::vector<Request> requests(6, request(random_ids(random, 80), 4));
-  for (const int32_t n_parallel : {1, 6}) {
-    HashingEngine engine({});
-    const Outcome outcome = f.run(engine, requests, {.n_parallel = n_parallel, .n_batch_rows = 512});
-    f.check_as_alone(outcome, requests, roomy_engine);
-    CHECK(outcome.stats.n_reused_tokens == 5 * 71);  // the rest is no step of few rows
-  }
-}
-
-TEST_CASE("scheduler: a prompt that is the beginning of another one, and the other way round",
-          "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(6);
-  const Ids whole = random_ids(random, 120);
-  const Ids begin(whole.begin(), whole.begin() + 60);
-  for (const bool shorter_first : {true, false}) {
-    const std::vector<Request> requests = {request(shorter_first ? begin : whole, 3),
-                                           request(shorter_first ? whole : begin, 3)};
-    HashingEngine engine({});
-    const Outcome outcome = f.run(engine, requests, {.n_parallel = 2, .n_batch_rows = 16});
-    f.check_as_alone(outcome, requests, roomy_engine);
-    CHECK(outcome.stats.n_reused_tokens == (shorter_first ? 60 : 51));
-  }
-}
-
-TEST_CASE("scheduler: the donor is the one that shares most, and short prefixes are not shared",
-          "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(8);
-  const Ids a = random_ids(random, 40), b = random_ids(random, 40);
-  const std::vector<Request> requests = {
-      request(joined(a, random_ids(random, 40)), 9), request(joined(a, joined(b, random_ids(random, 9))), 9),
-      request(joined(a, joined(b, random_ids(random, 9))), 9),
-      request(joined({a.begin(), a.begin() + 31}, random_ids(random, 30)), 9)};
-  HashingEngine engine({});
-  const Outcome outcome = f.run(engine, requests, {.n_parallel = 4, .n_batch_rows = 512});
-  CHECK(outcome.results[1].generation.n_reused == 40);
-  CHECK(outcome.results[2].generation.n_reused == 80);
-  CHECK(outcome.results[3].generation.n_reused == 0);
-  f.check_as_alone(outcome, requests, roomy_engine);
-}
-
-TEST_CASE("scheduler: a finished sequence is kept past requests that share nothing with it", "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(9);
-  const Ids common = random_ids(random, 64);
-  const std::vector<Request> requests = {request(joined(common, random_ids(random, 10)), 2),
-                                         request(random_ids(random, 30), 2),
-                                         request(joined(common, random_ids(random, 10)), 2)};
-  HashingEngine engine({});
-  CHECK(f.run(engine, requests, {.n_parallel = 1}).stats.n_reused_tokens == 64);
-}
-
-TEST_CASE("scheduler: where KV room is short a finished sequence is taken over, or goes", "[scheduler]") {
-  const Fixture f;
-  std::mt19937 random(10);
-  const Ids common = random_ids(random, 64);
-  const std::vector<Request> requests = {
-      request(joined(common, random_ids(random, 30)), 6),  // 100 tokens
-      request(joined(common, random_ids(random, 20)), 6),  // its sequence has room for these 90
-      request(joined(common, random_ids(random, 30)), 6),  // but theirs has none for 100
-  };
-  HashingEngine engine({.n_kv_tokens = 120});
-  const Outcome outcome = f.run(engine, requests, {.n_parallel = 1});
-  f.check_as_alone(outcome, requests, roomy_engine);
-  CHECK(outcome.results[1].generation.n_reused == 64);
-  CHECK(outcome.results[2].generation.n_reused == 0);
-  CHECK(engine.n_copied() == 0);
-  CHECK(engine.n_sequences_peak() == 1);
-}
-
 TEST_CASE("scheduler: requests wait for KV room in their order; one too big even alone is an error",
           "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::mt19937 random(12);
   std::vector<Request> requests = {request(random_ids(random, 30), 10), request(random_ids(random, 40), 10),
                                    request(random_ids(random, 101), 0), request(random_ids(random, 90), 10),
                                    request(random_ids(random, 5), 2)};
   for (Request& r : requests) r.options.ignore_eos = true;
   HashingEngine engine({.n_kv_tokens = 100});
-  const Outcome outcome = f.run(engine, requests, {.n_parallel = 5});
+  const ScheduleRun outcome = f.run(engine, requests, {.n_parallel = 5});
   CHECK(outcome.order == std::vector<size_t>{0, 1, 2, 3, 4});
   CHECK(outcome.stats.n_parallel_peak == 2);
   REQUIRE(outcome.results[2].error);
@@ -330,15 +124,31 @@ TEST_CASE("scheduler: requests wait for KV room in their order; one too big even
   for (const size_t i : {0, 1, 3, 4}) CHECK_FALSE(outcome.results[i].error);
 }
 
+TEST_CASE("scheduler: one too big is no donor, and room that was promised may be gone", "[scheduler]") {
+  const ScheduleFixture f;
+  std::mt19937 random(17);
+  const Ids common = random_ids(random, 50);
+  std::vector<Request> requests;
+  for (const size_t n : {30, 60, 20, 10, 30})
+    requests.push_back(request(joined(common, random_ids(random, n)), 1));
+  for (const bool promises_room : {false, true}) {
+    HashingEngine engine({.n_kv_tokens = 100, .promises_room = promises_room});
+    const ScheduleRun outcome = f.run(engine, requests, {.n_parallel = 3});
+    for (size_t i = 0; i < requests.size(); ++i) CHECK(outcome.results[i].error.has_value() == (i == 1));
+    CHECK(outcome.order == std::vector<size_t>{0, 1, 2, 3, 4});
+    CHECK(engine.n_sequences() == 0);
+  }
+}
+
 TEST_CASE("scheduler: a result that is not finite fails its request alone", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::vector<Request> requests = mixed_requests(20, 13);
   for (Request& r : requests) std::replace(r.prompt.begin(), r.prompt.end(), TokenId{200}, TokenId{201});
   requests[4] = request(Ids(50, 200), 10);
   requests[5] = request(joined(Ids(50, 200), Ids(20, 3)), 10);  // shares what is bad
   const auto make = [] { return std::make_unique<HashingEngine>(HashingEngine::Options{.bad_token = 200}); };
   const auto engine = make();
-  const Outcome outcome = f.run(*engine, requests, {.n_parallel = 6, .n_batch_rows = 64});
+  const ScheduleRun outcome = f.run(*engine, requests, {.n_parallel = 6, .n_batch_rows = 64});
   f.check_as_alone(outcome, requests, make);
   REQUIRE(outcome.results[4].error);
   CHECK(outcome.results[4].error->find("not finite") != std::string::npos);
@@ -349,7 +159,7 @@ TEST_CASE("scheduler: a result that is not finite fails its request alone", "[sc
 
 TEST_CASE("scheduler: an interruption, and whatever `done` throws, end the run and free everything",
           "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   const std::vector<Request> requests = mixed_requests(30, 14);
   for (const int32_t step : {0, 1, 7, 20}) {
     HashingEngine engine({.interrupt_at_step = step});
@@ -374,7 +184,7 @@ TEST_CASE("scheduler: an interruption, and whatever `done` throws, end the run a
 }
 
 TEST_CASE("scheduler: progress is told after every step, and the figures add up", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   const std::vector<Request> requests = mixed_requests(30, 15);
   HashingEngine engine({});
   std::vector<ScheduleStats> seen;
@@ -401,7 +211,7 @@ TEST_CASE("scheduler: progress is told after every step, and the figures add up"
 }
 
 TEST_CASE("scheduler: no requests, and options that cannot be", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   HashingEngine engine({});
   CHECK(f.run(engine, {}, {}).stats.n_steps == 0);
   for (const ScheduleOptions& options :
@@ -412,7 +222,7 @@ TEST_CASE("scheduler: no requests, and options that cannot be", "[scheduler]") {
 
 // The engine checks every batch, copy and reservation; this checks that all of them come out as alone.
 TEST_CASE("scheduler: 2,000 random requests through rooms and steps of many sizes", "[scheduler]") {
-  const Fixture f;
+  const ScheduleFixture f;
   std::mt19937 random(16);
   for (uint32_t round = 0; round < 20; ++round) {
     const std::vector<Request> requests = mixed_requests(100, 1000 + round);

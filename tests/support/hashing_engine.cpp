@@ -24,7 +24,7 @@ HashingEngine::HashingEngine(const Options& options) : options_(options) {
 }
 
 SeqId HashingEngine::kv_reserve(int32_t n_tokens) {
-  if (!kv_fits(n_tokens)) {
+  if (!has_room(n_tokens)) {
     throw Error(ExitCode::kDevice, fmt::format("KV cache: needs {} tokens, {} available", n_tokens,
                                                options_.n_kv_tokens - n_reserved_));
   }
@@ -47,6 +47,7 @@ void HashingEngine::kv_copy(SeqId src, SeqId dst, int32_t n) {
   to.tokens = {from.tokens.begin(), from.tokens.begin() + n};
   to.last_argmax.reset();
   n_copied_ += n;
+  copy_sources_.push_back(src);
 }
 
 void HashingEngine::kv_truncate(SeqId seq, int32_t n) {

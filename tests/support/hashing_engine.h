@@ -23,13 +23,14 @@ class HashingEngine final : public Engine {
     int64_t n_kv_tokens = 1 << 20;   // room for all sequences together
     TokenId bad_token = -1;          // a sequence that holds it gives results that are not finite
     int32_t interrupt_at_step = -1;  // forward() throws Error(kInterrupted) then
+    bool promises_room = false;      // kv_fits() says yes whatever there is
   };
   explicit HashingEngine(const Options& options);
 
   const HParams& hparams() const override { return hparams_; }
   std::string description() const override { return "hashing"; }
   uint64_t kv_bytes(int32_t n_tokens) const override { return static_cast<uint64_t>(n_tokens); }
-  bool kv_fits(int32_t n_tokens) const override { return n_reserved_ + n_tokens <= options_.n_kv_tokens; }
+  bool kv_fits(int32_t n_tokens) const override { return options_.promises_room || has_room(n_tokens); }
   int32_t max_batch_rows() const override { return 512; }
   SeqId kv_reserve(int32_t n_tokens) override;
   void kv_copy(SeqId src, SeqId dst, int32_t n) override;
@@ -42,6 +43,7 @@ class HashingEngine final : public Engine {
   const std::vector<Batch>& batches() const { return batches_; }
   size_t n_rows() const;  // of all batches
   int64_t n_copied() const { return n_copied_; }
+  const std::vector<SeqId>& copy_sources() const { return copy_sources_; }
   size_t n_sequences_peak() const { return n_sequences_peak_; }
 
  private:
@@ -50,6 +52,7 @@ class HashingEngine final : public Engine {
     std::vector<TokenId> tokens;
     std::optional<TokenId> last_argmax;
   };
+  bool has_room(int32_t n_tokens) const { return n_reserved_ + n_tokens <= options_.n_kv_tokens; }
   Sequence& at(SeqId seq);
   RowResult choose(const Sequence& sequence, Want want);
 
@@ -59,6 +62,7 @@ class HashingEngine final : public Engine {
   SeqId next_ = 0;
   int64_t n_reserved_ = 0, n_copied_ = 0;
   size_t n_sequences_peak_ = 0;
+  std::vector<SeqId> copy_sources_;
   std::vector<Batch> batches_;
   std::vector<RowResult> results_;
   std::vector<std::vector<float>> logits_;
