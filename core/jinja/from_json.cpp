@@ -14,6 +14,14 @@ Value text_from(Runtime& runtime, const std::string& bytes, bool is_input) {
   return Value::text(runtime.view(bytes, runtime.keep({{0, bytes.size()}})));
 }
 
+// A role is a name, of which templates make tokens ('<|' + role + '|>'); one that spells more than a name is
+// text.
+bool is_role(const std::string& key, const Json& value) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return key == "role" && value.is_string() &&
+         value.get_ref<const std::string&>().find_first_not_of(kLetters) == std::string::npos;
+}
+
 Value convert(Runtime& runtime, const Json& json, bool is_input, int depth) {
   if (depth > runtime.limits().depth) {
     runtime.fail(fmt::format("variables nested more than {} deep", runtime.limits().depth));
@@ -40,7 +48,8 @@ Value convert(Runtime& runtime, const Json& json, bool is_input, int depth) {
     case Json::value_t::object: {
       Dict* dict = runtime.new_dict();
       for (const auto& [key, item] : json.get_ref<const Json::object_t&>()) {
-        runtime.set(*dict, text_from(runtime, key, is_input), convert(runtime, item, is_input, depth + 1));
+        runtime.set(*dict, text_from(runtime, key, is_input),
+                    convert(runtime, item, is_input && !is_role(key, item), depth + 1));
       }
       return Value::dict(dict);
     }

@@ -50,8 +50,8 @@ class Template {
   ~Template();
   Template(Template&&) noexcept;
 
-  // `input`: an object, variables whose strings are users' text and are followed through every operation;
-  // `variables`: an object, the others. Throws Error.
+  // `input`: an object, variables whose strings are users' text (but for a name under a key "role") and are
+  // followed through every operation; `variables`: an object, the others. Throws Error.
   Rendered render(const nlohmann::ordered_json& input, const nlohmann::ordered_json& variables,
                   const std::tm& now, const Limits& limits = {}) const;
 

@@ -1,0 +1,40 @@
+#include "apps/replace_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "apps/output.h"
+#include "core/error.h"
+
+namespace minfer {
+namespace {
+
+Error failure(const std::string& path) {
+  return {ExitCode::kRuntime, path + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+bool replace_file(const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) throw failure(path);
+  try {
+    write_all(fd, bytes, path);
+    if (::fsync(fd) != 0) throw failure(path);
+    const bool existed = ::access(path.c_str(), F_OK) == 0;
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) throw failure(path);
+    ::close(fd);
+    return existed;
+  } catch (...) {
+    ::close(fd);
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace minfer
