@@ -6,6 +6,7 @@
 #include "apps/modes.h"
 #include "apps/output.h"
 #include "core/error.h"
+#include "core/json_line.h"
 
 namespace minfer {
 namespace {
@@ -55,11 +56,6 @@ nlohmann::ordered_json json_row(const Measurement& r, const Measured& m) {
   return j;
 }
 
-// JSON takes valid UTF-8 only, which a path need not be.
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 ExitCode run_bench(const Options& options) {
@@ -72,7 +68,7 @@ ExitCode run_bench(const Options& options) {
   const Measured m(device, options, bench_kv_tokens(options.bench), bench_context(options.bench));
   if (!options.json) write_stdout(header(m));
   bench(*m.engine, m.cost, m.n_vocab, options.bench, [&](const Measurement& r) {
-    write_stdout(options.json ? dump(json_row(r, m)) : row(r, m.ceilings));
+    write_stdout(options.json ? json_line(json_row(r, m)) : row(r, m.ceilings));
   });
   return ExitCode::kOk;
 }

@@ -7,6 +7,7 @@
 #include "apps/modes.h"
 #include "apps/output.h"
 #include "core/error.h"
+#include "core/json_line.h"
 #include "core/perplexity.h"
 #include "core/process.h"
 
@@ -20,11 +21,6 @@ struct Source {
   int32_t n_ctx = 0;
   double load_seconds = 0;
 };
-
-// JSON takes valid UTF-8 only, which a path need not be.
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
 
 std::string header(const Source& source, size_t n_tokens) {
   const auto n_windows = n_tokens / static_cast<size_t>(source.n_ctx);
@@ -41,15 +37,11 @@ std::string row(const PerplexityWindow& w) {
 }
 
 std::string json_row(const PerplexityWindow& w) {
-  return dump({{"window", w.index + 1},
-               {"windows", w.n_windows},
-               {"scored", w.n_scored},
-               {"perplexity", w.perplexity},
-               {"uncertainty", w.uncertainty}});
-}
-
-double tokens_per_second(const PerplexityResult& r) {
-  return r.seconds > 0 ? static_cast<double>(r.n_run) / r.seconds : 0;
+  return json_line({{"window", w.index + 1},
+                    {"windows", w.n_windows},
+                    {"scored", w.n_scored},
+                    {"perplexity", w.perplexity},
+                    {"uncertainty", w.uncertainty}});
 }
 
 std::string conclusion(const PerplexityResult& r) {
@@ -57,30 +49,27 @@ std::string conclusion(const PerplexityResult& r) {
                      r.uncertainty, r.n_scored, r.n_windows);
 }
 
-std::string json_conclusion(const PerplexityResult& r, const Source& source) {
-  nlohmann::ordered_json j{{"perplexity", r.perplexity},
-                           {"uncertainty", r.uncertainty},
-                           {"scored", r.n_scored},
-                           {"windows", r.n_windows},
-                           {"n_ctx", source.n_ctx},
-                           {"tokens", r.n_tokens},
-                           {"tokens_run", r.n_run},
-                           {"seconds", r.seconds},
-                           {"tokens_per_second", nullptr},
-                           {"load_seconds", source.load_seconds},
-                           {"peak_memory_bytes", peak_memory_bytes()},
-                           {"text", source.text_name},
-                           {"model", source.model_name},
-                           {"device", source.device}};
-  if (r.seconds > 0) j["tokens_per_second"] = tokens_per_second(r);
-  return dump(j);
+double tokens_per_second(const PerplexityResult& r) {
+  return static_cast<double>(r.n_run) / r.seconds;
 }
 
-void log_timings(const PerplexityResult& r, double load_seconds) {
-  spdlog::info("load    {:26.3f} s", load_seconds);
-  spdlog::info("forward {:8} tokens {:10.3f} s {}", r.n_run, r.seconds,
-               r.seconds > 0 ? fmt::format("{:8.2f} tokens/s", tokens_per_second(r)) : "     n/a");
-  spdlog::info("total   {:26.3f} s, peak memory {:.1f} MB", seconds_since_start(),
+std::string json_conclusion(const PerplexityResult& r, const Source& source, double total_seconds) {
+  nlohmann::ordered_json json{
+      {"perplexity", r.perplexity}, {"uncertainty", r.uncertainty}, {"scored", r.n_scored},
+      {"windows", r.n_windows},     {"n_ctx", source.n_ctx},        {"tokens", r.n_tokens},
+      {"text", source.text_name},   {"model", source.model_name},   {"device", source.device}};
+  json["timings"] = {{"load_s", source.load_seconds}, {"forward_s", r.seconds},
+                     {"forward_tokens", r.n_run},     {"forward_tokens_per_s", nullptr},
+                     {"total_s", total_seconds},      {"peak_memory_bytes", peak_memory_bytes()}};
+  if (r.seconds > 0) json["timings"]["forward_tokens_per_s"] = tokens_per_second(r);
+  return json_line(json);
+}
+
+void log_timings(const PerplexityResult& r, double load_seconds, double total_seconds) {
+  spdlog::info("{:<12}{:>27.3f} s", "load", load_seconds);
+  spdlog::info("{:<12}{:>8} tokens {:>12.1f} ms {:>21}", "forward", r.n_run, r.seconds * 1e3,
+               r.seconds > 0 ? fmt::format("{:.2f} tokens/s", tokens_per_second(r)) : "n/a");
+  spdlog::info("{:<12}{:>27.3f} s, peak memory {:.1f} MB", "total", total_seconds,
                static_cast<double>(peak_memory_bytes()) / 1e6);
 }
 
@@ -89,7 +78,8 @@ void log_timings(const PerplexityResult& r, double load_seconds) {
 ExitCode run_perplexity(const Options& options) {
   const Device device = choose_device(options);
   const std::string text = read_input("--perplexity", options.perplexity_file);
-  const double before_load = options.perplexity_file == "-" ? seconds_since_start() : 0;
+  // Waiting for a pipe is no loading.
+  const double waited = options.perplexity_file == "-" ? seconds_since_start() : 0;
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   file.prefetch();
@@ -104,14 +94,15 @@ ExitCode run_perplexity(const Options& options) {
                       .model_name = file.name(),
                       .device = engine->description(),
                       .n_ctx = n_ctx,
-                      .load_seconds = seconds_since_start() - before_load};
+                      .load_seconds = seconds_since_start() - waited};
 
   if (!options.json) write_stdout(header(source, ids.size()));
   const PerplexityResult result = perplexity(*engine, *tokenizer, ids, n_ctx, [&](const PerplexityWindow& w) {
     write_stdout(options.json ? json_row(w) : row(w));
   });
-  write_stdout(options.json ? json_conclusion(result, source) : conclusion(result));
-  log_timings(result, source.load_seconds);
+  const double total_seconds = seconds_since_start() - waited;
+  write_stdout(options.json ? json_conclusion(result, source, total_seconds) : conclusion(result));
+  log_timings(result, source.load_seconds, total_seconds);
   return ExitCode::kOk;
 }
 

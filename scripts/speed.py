@@ -14,8 +14,8 @@ import tempfile
 
 FIGURES = {
     "load s": r"load\s+([\d.]+) s",
-    "prefill tokens/s": r"prefill\s+\d+ tokens\s+[\d.]+ s\s+([\d.]+) tokens/s",
-    "decode tokens/s": r"decode\s+\d+ tokens\s+[\d.]+ s\s+([\d.]+) tokens/s",
+    "prefill tokens/s": r"prefill\s+\d+ tokens\s+[\d.]+ ms\s+([\d.]+) tokens/s",
+    "decode tokens/s": r"decode\s+\d+ tokens\s+[\d.]+ ms\s+([\d.]+) tokens/s",
     "first token s": r"first token\s+([\d.]+) s",
     "peak memory MB": r"peak memory ([\d.]+) MB",
 }

@@ -110,7 +110,7 @@ TEST_CASE("bench: a wrong list or a flag of another mode is one line, exit 2", "
       {{"--bench", "-m", kSmallModel, "--bench-prefill", "2147483647", "--bench-depth", "9"}, "2147483656"},
       {{"--bench", "-m", kSmallModel, "--bench-prefill", "0", "--bench-decode", "0"}, "nothing to measure"},
       {{"-m", kSmallModel, "-p", "x", "--bench-depth", "3"}, "--bench-depth: belongs to --bench"},
-      {{"-m", kSmallModel, "-p", "x", "--json"}, "--json"},
+      {{"--tokenize", "-m", kSmallModel, "-p", "x", "--json"}, "--json: belongs to"},
       {{"-m", kSmallModel, "--bench", "--profile"}, "--bench and --profile"},
       {{"-m", kSmallModel, "-p", "x", "--verify", "-n", "-1"}, "-n -1"},
       {{"-m", kSmallModel, "--verify"}, "no prompt"},
@@ -126,12 +126,15 @@ TEST_CASE("bench: a wrong list or a flag of another mode is one line, exit 2", "
 }
 
 TEST_CASE("profile, verify: on the CPU there is nothing to measure or compare, exit 2", "[cli]") {
-  for (const char* mode : {"--profile", "--verify"}) {
-    const Outcome outcome = run_cli({mode, "-m", "/nonexistent/model.gguf", "-p", "x", "--device", "cpu"});
+  const std::string absent = "/nonexistent/model.gguf";
+  for (const auto& args :
+       {std::vector<std::string>{"--profile", "-m", absent, "--device", "cpu"},
+        std::vector<std::string>{"--verify", "-m", absent, "-p", "x", "--device", "cpu"}}) {
+    const Outcome outcome = run_cli(args);
     INFO(outcome.err);
     CHECK(outcome.exit_code == 2);  // said before the file is looked at
     CHECK(is_one_error_line(outcome));
-    CHECK(outcome.err.find(mode) != std::string::npos);
+    CHECK(outcome.err.find(args.front()) != std::string::npos);
     CHECK(outcome.err.find("CPU") != std::string::npos);
   }
 }
