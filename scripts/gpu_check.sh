@@ -235,7 +235,7 @@ speed_start() {
   check start_7b 60 "$cli" --device cuda -m "$big" -p "Once upon a time" -n 1
   check start_7b_again 60 python3 -c "$first_byte" "$cli" --device cuda -m "$big" -p "Once upon a time" -n 1
   want "7B, start to first token, s" "$(matched 's/^first byte of the answer \([0-9.]*\) s .*/\1/p' "$log")" "<=" "$want_start"
-  note "" "$whose; load and prefill $(matched 's/.*first token *\([0-9.]* s\) .*/\1/p' "$log")"
+  note "" "$whose; load and prefill $(matched 's/.*first token *\([0-9.]* s\).*/\1/p' "$log")"
   taken=$(matched 's/.*device memory: at most \([0-9.]*\) GB taken.*/\1/p' "$log")
   announced=$(matched 's/.*device memory: at most .* taken, \([0-9.]*\) GB announced.*/\1/p' "$log")
   want "7B, memory taken ($taken GB) off announced, %" "$(ratio "$taken" "$announced" |
