@@ -220,20 +220,24 @@ void Pipeline::product_gemv(const Product& p, int n_rows, cudaStream_t stream) {
 
 void Pipeline::product_gemm(const Product& p, int n_rows, cudaStream_t stream) {
   const bool f32 = p.x == nullptr && gemm_wants_f32_a();
-  gemm({.a = f32   ? nullptr
-             : p.x ? p.x
-                   : w_.normed.data(),
-        .a_f32 = f32 ? w_.normed_f32.data() : nullptr,
-        .b = p.weight.f16 ? p.weight.f16 : w_.f16_scratch.data(),
-        .nt = n_rows,
-        .od = p.weight.n_rows,
-        .id = p.weight.n_cols,
-        .epilogue = p.epilogue,
-        .bias = p.weight.bias,
-        .out_f32 = p.out_f32,
-        .out_f16 = p.out_f16,
-        .scale = p.scale},
-       stream);
+  GemmArgs args{.a = f32   ? nullptr
+                     : p.x ? p.x
+                           : w_.normed.data(),
+                .a_f32 = f32 ? w_.normed_f32.data() : nullptr,
+                .b = p.weight.f16 ? p.weight.f16 : w_.f16_scratch.data(),
+                .nt = n_rows,
+                .od = p.weight.n_rows,
+                .id = p.weight.n_cols,
+                .epilogue = p.epilogue,
+                .bias = p.weight.bias,
+                .out_f32 = p.out_f32,
+                .out_f16 = p.out_f16,
+                .scale = p.scale,
+                .split = {}};
+  if (!f32 && n_rows <= kMaxGemmSplitRows) {
+    args.split = {gemm_parts(args.od, args.id), w_.gemm_partials.data(), w_.gemm_arrivals.data()};
+  }
+  gemm(args, stream);
 }
 
 void Pipeline::head(int first, int n, cudaStream_t stream) {

@@ -1,7 +1,8 @@
-// The fixed sequence of kernels that takes token ids to logits. Two regimes: up to kGemvMaxRows rows read the
-// weights from their blocks, more of them go through the GEMM; in the head it is the rows that want a result
-// which count. Inside a regime a row's result has the same bits whatever stands beside it, but that rows
-// which are alone in their sequence (decode) attend by another kernel than those of a piece of a prompt.
+// The fixed sequence of kernels that takes token ids to logits. Three regimes: up to kGemvMaxRows rows read
+// the weights from their blocks; more of them go through the GEMM, up to kMaxGemmSplitRows with K in parts
+// where that pays. In the head it is the rows that want a result which count. Inside a regime a row's result
+// has the same bits whatever stands beside it, but that rows which are alone in their sequence (decode)
+// attend by another kernel than those of a piece of a prompt.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -40,11 +40,14 @@ Workspace::Workspace(const HParams& h, int n_rows, size_t scratch_elements)
       ffn(size_t(n_rows) * h.n_ff),
       partials(flash_decode_partials(kMaxDecodeRows, h.n_head, h.head_dim)),
       arrivals(arrivals_elements(h)),
+      gemm_partials(kGemmPartials),
+      gemm_arrivals(kMaxGemmPartBlocks),
       logits(size_t{kMaxHeadRows} * h.n_vocab),
       choices(n_rows),
       argmax_scratch(argmax_scratch_bytes(kMaxHeadRows)),
       f16_scratch(scratch_elements) {
   arrivals.fill_bytes(0);
+  gemm_arrivals.fill_bytes(0);
 }
 
 uint64_t Workspace::bytes(const HParams& h, int n_rows) {
@@ -53,8 +56,8 @@ uint64_t Workspace::bytes(const HParams& h, int n_rows) {
       size_t(h.n_embd) * (sizeof(float) + sizeof(half) + (gemm_wants_f32_a() ? sizeof(float) : 0)) +
       2 * size_t(h.q_dim()) * sizeof(half) + size_t(h.n_ff) * sizeof(half);
   return a_row * static_cast<uint64_t>(n_rows) + qkv_elements(h, n_rows) * sizeof(float) +
-         arrivals_elements(h) * sizeof(uint32_t) + size_t{kMaxHeadRows} * h.n_vocab * sizeof(float) +
-         argmax_scratch_bytes(kMaxHeadRows) +
+         (arrivals_elements(h) + kMaxGemmPartBlocks) * sizeof(uint32_t) + kGemmPartials * sizeof(float) +
+         size_t{kMaxHeadRows} * h.n_vocab * sizeof(float) + argmax_scratch_bytes(kMaxHeadRows) +
          flash_decode_partials(kMaxDecodeRows, h.n_head, h.head_dim) * sizeof(float);
 }
 

@@ -32,13 +32,15 @@ struct Workspace {
   DeviceBuffer<float> normed_f32;  // [n_rows, n_embd], where the GEMM converts A itself
   // [n_rows, q_dim + 2 kv_dim], and once they are read, gate and up of different types [kGemvMaxRows, 2 n_ff]
   DeviceBuffer<float> qkv;
-  DeviceBuffer<half> q;             // [n_rows, n_head, head_dim]
-  DeviceBuffer<half> attended;      // [n_rows, n_head, head_dim]
-  DeviceBuffer<half> ffn;           // [n_rows, n_ff] silu(gate) * up * kFfnScale
-  DeviceBuffer<float> partials;     // of flash_decode
-  DeviceBuffer<uint32_t> arrivals;  // [kMaxDecodeRows, n_head] of flash_decode, 0 between launches
-  DeviceBuffer<float> logits;       // [kMaxHeadRows, n_vocab]
-  DeviceBuffer<Choice> choices;     // [n_rows]
+  DeviceBuffer<half> q;                  // [n_rows, n_head, head_dim]
+  DeviceBuffer<half> attended;           // [n_rows, n_head, head_dim]
+  DeviceBuffer<half> ffn;                // [n_rows, n_ff] silu(gate) * up * kFfnScale
+  DeviceBuffer<float> partials;          // of flash_decode
+  DeviceBuffer<uint32_t> arrivals;       // [kMaxDecodeRows, n_head] of flash_decode, 0 between launches
+  DeviceBuffer<float> gemm_partials;     // of gemm, in parts of K
+  DeviceBuffer<uint32_t> gemm_arrivals;  // 0 between launches
+  DeviceBuffer<float> logits;            // [kMaxHeadRows, n_vocab]
+  DeviceBuffer<Choice> choices;          // [n_rows]
   DeviceBuffer<std::byte> argmax_scratch;
   DeviceBuffer<half> f16_scratch;  // one matrix, where there is no resident f16 cache
 };

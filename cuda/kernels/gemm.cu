@@ -17,6 +17,8 @@
 //
 // Order: a sum runs over k in ascending steps of 16, with zeros past id: the same for every tile, every nt.
 //
+// Parts: see gemm_parts.h; a kernel of its own, with K cut over blockIdx.y.
+//
 // L2: blocks are numbered down 2048 rows of A first, so that a wave of 132 SMs is about 2048 x 2048 of C and
 // each panel is read from memory once or twice, 8 or 16 times from L2.
 //
@@ -47,6 +49,7 @@
 #include "cuda/device/vec.h"
 #include "cuda/kernels/gemm.h"
 #include "cuda/kernels/gemm_epilogue.h"
+#include "cuda/kernels/gemm_parts.h"
 #include "cuda/kernels/gemm_tile.h"
 #include "cuda/runtime/align.h"
 #include "cuda/runtime/ceil_div.h"
@@ -98,12 +101,13 @@ struct PanelCopy {
   uint32_t inside;     // bit i: row i of this thread is one of the matrix
   uint32_t place;      // of that chunk within a panel
 
-  __device__ PanelCopy(const void* data, int64_t row_bytes, int first_row, int n_rows) {
+  // Of every row the first n_bytes.
+  __device__ PanelCopy(const void* data, int64_t row_bytes, int n_bytes, int first_row, int n_rows) {
     const int row = threadIdx.x / kChunks, chunk = threadIdx.x % kChunks;
     matrix = static_cast<const char*>(data);
     source = matrix + (first_row + row) * row_bytes + chunk * 16;
     row_step = kRowStep * row_bytes;
-    bytes_left = static_cast<int>(row_bytes) - chunk * 16;
+    bytes_left = n_bytes - chunk * 16;
     inside = 0;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) inside |= uint32_t{first_row + row + i * kRowStep < n_rows} << i;
@@ -229,7 +233,8 @@ __device__ int2 first_row_and_column(int nt, int od) {
   return make_int2((band * kBand + in_band % height) * S::kRowsA, in_band / height * S::kRowsB);
 }
 
-template <class S>
+// kSplit: blockIdx.y is the part of K.
+template <class S, bool kSplit>
 __global__ void __launch_bounds__(S::kThreads, S::kGeometry.blocks_per_sm) gemm_kernel(const GemmArgs p) {
   extern __shared__ __align__(128) unsigned char shared[];  // [kStages][A panel, B panel]
   const int2 first = first_row_and_column<S>(p.nt, p.od);
@@ -240,11 +245,16 @@ __global__ void __launch_bounds__(S::kThreads, S::kGeometry.blocks_per_sm) gemm_
     return stage + S::kStageBytes == end ? begin : stage + S::kStageBytes;
   };
 
-  const void* a = S::kConvertsA ? static_cast<const void*>(p.a_f32) : p.a;
-  Copier<S> copier = {{a, int64_t{p.id} * (S::kConvertsA ? 4 : 2), first.x, p.nt},
-                      {p.b, int64_t{p.id} * 2, first.y, p.od}};
+  static_assert(!(kSplit && S::kConvertsA));
+  const int part = kSplit ? gemm_part_length(p.id, p.split.n) : p.id,
+            first_k = kSplit ? blockIdx.y * part : 0;
+  const int n_k = kSplit ? min(part, p.id - first_k) : p.id;
+  const void* a = S::kConvertsA ? static_cast<const void*>(p.a_f32) : p.a + first_k;
+  constexpr int kBytesA = S::kConvertsA ? 4 : 2;
+  Copier<S> copier = {{a, int64_t{p.id} * kBytesA, n_k * kBytesA, first.x, p.nt},
+                      {p.b + first_k, int64_t{p.id} * 2, n_k * 2, first.y, p.od}};
   const FragmentReader<S> reader(lane, warp_m, warp_n);
-  const int n_stages = (p.id + S::kStep - 1) / S::kStep;
+  const int n_stages = (n_k + S::kStep - 1) / S::kStep;
   constexpr int kSteps = S::kStep / 16;
 
   // Stages 0 .. kStages - 2, a group each, and the first half of the one after; a stage past the end is an
@@ -286,6 +296,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kGeometry.blocks_per_sm) gemm_
       multiply(sums, fragments[k % 2]);
     }
   }
+  if constexpr (kSplit) {
+    if (!add_up_parts<S::kThreads>(p, sums)) return;
+  }
   store(p, sums, lane, first.x + warp_m * S::kWarpM + lane / 4, first.y + warp_n * S::kWarpN);
 }
 
@@ -297,7 +310,7 @@ constexpr Kernel kernel_of_tile() {
   if constexpr (kF32A && !gemm_takes_f32_a(t)) {
     return nullptr;
   } else {
-    return gemm_kernel<Shape<t.bm, t.tm, t.ks, kF32A>>;
+    return gemm_kernel<Shape<t.bm, t.tm, t.ks, kF32A>, false>;
   }
 }
 
@@ -325,12 +338,29 @@ void check_args(const GemmArgs& a) {
     MINFER_REQUIRE("gemm", a.out_f32 != nullptr && aligned16(a.out_f32));
   }
   MINFER_REQUIRE("gemm", a.bias == nullptr || a.epilogue == GemmEpilogue::kStore);
+  MINFER_REQUIRE("gemm", aligned16(a.split.partials));
+}
+
+void gemm_in_parts(const GemmArgs& a, cudaStream_t stream) {
+  constexpr GemmTile kTile = kGemmSplitTile;
+  constexpr GemmGeometry kGeometry = gemm_geometry(kTile, false);
+  const int n_tiles = ceil_div(a.od, kTile.tm);
+  MINFER_REQUIRE("gemm", a.a != nullptr && a.nt <= kTile.bm);
+  MINFER_REQUIRE("gemm", a.split.partials != nullptr && a.split.arrivals != nullptr);
+  MINFER_REQUIRE("gemm", a.split.n <= kMaxGemmParts && n_tiles * a.split.n <= kMaxGemmPartBlocks);
+  MINFER_REQUIRE("gemm", (a.split.n - 1) * gemm_part_length(a.id, a.split.n) < a.id);  // no part is empty
+  const Kernel kernel = gemm_kernel<Shape<kTile.bm, kTile.tm, kTile.ks, false>, true>;
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), kGeometry.shared_bytes(), "gemm");
+  const dim3 grid(static_cast<unsigned>(n_tiles), static_cast<unsigned>(a.split.n));
+  kernel<<<grid, kGeometry.threads(), kGeometry.shared_bytes(), stream>>>(a);
+  check_launch("gemm");
 }
 
 }  // namespace
 
 void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream) {
   check_args(a);
+  MINFER_REQUIRE("gemm", a.split.n == 1);
   constexpr auto kIndices = std::make_index_sequence<std::size(kGemmTiles)>();
   const bool f32_a = a.a_f32 != nullptr;
   const Kernel kernel = f32_a ? find_kernel<true>(tile, kIndices) : find_kernel<false>(tile, kIndices);
@@ -347,6 +377,10 @@ void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream) {
 }
 
 void gemm(const GemmArgs& a, cudaStream_t stream) {
+  if (a.split.n > 1) {
+    check_args(a);
+    return gemm_in_parts(a, stream);
+  }
   gemm(a, gemm_tile(a.nt, a.od, a.id, a.a_f32 != nullptr), stream);
 }
 

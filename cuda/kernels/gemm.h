@@ -4,6 +4,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace minfer::cu {
@@ -13,6 +15,17 @@ enum class GemmEpilogue {
   kResidual,  // out_f32 += c * scale
   kSwiglu,    // B's rows are gate and up in turn: out_f16[t, j] = silu(c[t, 2j]) * c[t, 2j + 1] * scale
 };
+
+// Few rows (up to kMaxGemmSplitRows): K in n parts that are summed side by side, and then in ascending order.
+struct GemmSplit {
+  int n = 1;                     // gemm_parts(od, id); 1: K whole
+  float* partials = nullptr;     // [kGemmPartials] scratch, 16-byte aligned
+  uint32_t* arrivals = nullptr;  // [kMaxGemmPartBlocks], 0 before the first launch, and left 0
+};
+inline constexpr int kMaxGemmSplitRows = 64, kMaxGemmParts = 16, kMaxGemmPartBlocks = 512;
+inline constexpr size_t kGemmPartials = size_t{kMaxGemmPartBlocks} * 64 * 64;  // 8.4 MB
+// The parts that pay on this card, 1 where none do: a function of the matrix, not of the rows.
+int gemm_parts(int od, int id);
 
 struct GemmArgs {
   const half* a = nullptr;      // [nt, id], 16-byte aligned; or
@@ -24,6 +37,7 @@ struct GemmArgs {
   float* out_f32 = nullptr;     // [nt, od], 16-byte aligned
   half* out_f16 = nullptr;      // kSwiglu: [nt, od / 2], 16-byte aligned
   float scale = 1.0f;           // kResidual, kSwiglu
+  GemmSplit split;              // with A in f16
 };
 
 // The tile: rows of A x rows of B (TM) x k step (KS).
@@ -37,7 +51,8 @@ GemmTile gemm_tile(int nt, int od, int id, bool f32_a = false);
 bool gemm_wants_f32_a();  // MINFER_GEMM_AF32=1
 
 // A row's products are summed in ascending k, 16 at a time, whatever the tile and whatever nt: C's row is the same bits
-// for any of them. Error(kRuntime) where the tile is not one of gemm_tile.h's, or lacks A in f32.
+// for any of them, and, split, for any nt with the same number of parts. Error(kRuntime) where the tile is not one of
+// gemm_tile.h's, or lacks A in f32.
 void gemm(const GemmArgs& a, cudaStream_t stream);
 void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream);
 

@@ -46,6 +46,20 @@ StepClocks step_clocks(const GemmTile& t) {
   throw Error(ExitCode::kRuntime, "gemm: no tile " + t.describe());
 }
 
+// n_blocks blocks that walk over `id` columns each.
+double cycles(const GemmTile& t, bool f32_a, int64_t n_blocks, int id, int n_sm) {
+  const int per_sm = gemm_geometry(t, f32_a).blocks_per_sm;
+  const StepClocks clocks = step_clocks(t);
+  // A in f32 doubles A's share of the bytes, each at about 0.7 of an average one, and with KS 64 leaves room
+  // for too few stages.
+  const double slower = f32_a ? (1 + 0.7 * t.bm / (t.bm + t.tm)) * (t.ks == 64 ? 1.08 : 1.0) : 1.0;
+  const double steps = static_cast<double>(ceil_div(id, t.ks) * t.ks) / 16 * slower;
+  const double ends = 2000 + t.bm * t.tm / 5.0;              // filling the pipeline; the epilogue
+  const int64_t blocks = ceil_div(n_blocks, int64_t{n_sm});  // of the busiest SM
+  const double full = static_cast<double>(blocks / per_sm) * (clocks.full * steps + ends);
+  return blocks % per_sm == 0 ? full : full + clocks.alone * steps + ends;
+}
+
 }  // namespace
 
 std::string GemmTile::describe() const {
@@ -53,18 +67,7 @@ std::string GemmTile::describe() const {
 }
 
 double gemm_cycles(const GemmTile& t, bool f32_a, int nt, int od, int id, int n_sm) {
-  const int per_sm = gemm_geometry(t, f32_a).blocks_per_sm;
-  const StepClocks clocks = step_clocks(t);
-  // A in f32 doubles A's share of the bytes, each at about 0.7 of an average one, and with KS 64 leaves room
-  // for too few stages.
-  const double slower = f32_a ? (1 + 0.7 * t.bm / (t.bm + t.tm)) * (t.ks == 64 ? 1.08 : 1.0) : 1.0;
-  const double steps = static_cast<double>(ceil_div(id, t.ks) * t.ks) / 16 * slower;
-  const double ends = 2000 + t.bm * t.tm / 5.0;  // filling the pipeline; the epilogue
-
-  const int64_t blocks =
-      ceil_div(int64_t{ceil_div(nt, t.bm)} * ceil_div(od, t.tm), int64_t{n_sm});  // of the busiest SM
-  const double full = static_cast<double>(blocks / per_sm) * (clocks.full * steps + ends);
-  return blocks % per_sm == 0 ? full : full + clocks.alone * steps + ends;
+  return cycles(t, f32_a, int64_t{ceil_div(nt, t.bm)} * ceil_div(od, t.tm), id, n_sm);
 }
 
 bool gemm_wants_f32_a() {
@@ -97,6 +100,29 @@ GemmTile gemm_tile(int nt, int od, int id, bool f32_a) {
   throw Error(ExitCode::kDevice,
               fmt::format("gemm: needs {} bytes of shared memory a block, {} available; {}", least_bytes,
                           shared_limit, wanted));
+}
+
+// Of parts that take equally long, as where memory is the bound, the fewest.
+int gemm_parts(int od, int id) {
+  constexpr double kBytesAClock = 19.6;  // of an SM: 4.39 TB/s, 132 of them, 1.7 GHz
+  constexpr int kLeastLength = 6 * kGemmSplitTile.ks;
+  constexpr double kGain = 0.9;  // less than that is not worth an order of its own
+  const GemmTile& t = kGemmSplitTile;
+  const GemmTile whole = gemm_tile(kMaxGemmSplitRows, od, id);
+  if (switch_number("MINFER_GEMM_TM", 1, 1024, 0) != 0 || switch_number("MINFER_GEMM_KS", 1, 1024, 0) != 0)
+    return 1;
+  const int n_sm = multiprocessors(), n_tiles = ceil_div(od, t.tm);
+  const double memory = 2.0 * od * id / (kBytesAClock * n_sm);
+  int best = 1;
+  double best_cycles = kGain * gemm_cycles(whole, false, kMaxGemmSplitRows, od, id, n_sm);
+  for (int n = 2; n <= kMaxGemmParts && n_tiles <= kMaxGemmPartBlocks / n; ++n) {
+    const int length = gemm_part_length(id, n);
+    if (length < kLeastLength || (n - 1) * length >= id) continue;
+    const double adding_up = 2500 + n * t.bm * t.tm * sizeof(float) / 32.0;  // a block, at 32 bytes a clock
+    const double c = std::max(memory, cycles(t, false, int64_t{n_tiles} * n, length, n_sm)) + adding_up;
+    if (c < best_cycles) best = n, best_cycles = c;
+  }
+  return best;
 }
 
 }  // namespace minfer::cu

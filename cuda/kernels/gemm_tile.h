@@ -45,6 +45,15 @@ constexpr bool gemm_takes_f32_a(const GemmTile& t) {
   return t.tm != 192 && t.tm != 224;
 }
 
+// The tile that sums parts of K; a part is whole k steps of it.
+inline constexpr GemmTile kGemmSplitTile = {64, 64, 64};
+static_assert(kGemmSplitTile.bm == kMaxGemmSplitRows);
+static_assert(size_t{kMaxGemmPartBlocks} * kGemmSplitTile.bm * kGemmSplitTile.tm == kGemmPartials);
+constexpr int gemm_part_length(int id, int n_parts) {
+  const int n_steps = (id + kGemmSplitTile.ks - 1) / kGemmSplitTile.ks;
+  return (n_steps + n_parts - 1) / n_parts * kGemmSplitTile.ks;
+}
+
 // Estimated clocks of the product on a card of n_sm multiprocessors.
 double gemm_cycles(const GemmTile& tile, bool f32_a, int nt, int od, int id, int n_sm);
 

