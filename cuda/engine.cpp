@@ -19,6 +19,7 @@
 #include "cuda/kernels/flash_decode.h"
 #include "cuda/memory_plan.h"
 #include "cuda/pipeline.h"
+#include "cuda/runtime/ceil_div.h"
 #include "cuda/runtime/device_info.h"
 #include "cuda/weights.h"
 
@@ -227,8 +228,12 @@ void CudaEngine::run(std::span<const Row> rows, size_t first_row) {
     if (rows[t].want != Want::kNothing) wanted.push_back(t);
   }
   upload_wanted(wanted);
-  for (size_t first = 0; first < wanted.size(); first += kMaxHeadRows) {
-    const auto part = std::span(wanted).subspan(first, std::min<size_t>(kMaxHeadRows, wanted.size() - first));
+  // Equal parts, so that many rows do not leave a few to another regime.
+  const int n_wanted = static_cast<int>(wanted.size()),
+            n_parts = std::max(1, ceil_div(n_wanted, kMaxHeadRows));
+  const auto n_in_part = static_cast<size_t>(ceil_div(n_wanted, n_parts));
+  for (size_t first = 0; first < wanted.size(); first += n_in_part) {
+    const auto part = std::span(wanted).subspan(first, std::min(n_in_part, wanted.size() - first));
     pipeline_.head(static_cast<int>(first), static_cast<int>(part.size()), stream_.get());
     fetch_logits(rows, part);
     download(rows.size(), first, part.size());

@@ -23,6 +23,7 @@ std::vector<std::byte> small_model(uint32_t head_dim) {
   TinyModel model;
   model.arch = "qwen3";
   model.n_embd = 128;
+  model.n_ff = 2048;  // so that down's K goes in parts
   model.head_dim = head_dim;
   return tiny_model(model);
 }

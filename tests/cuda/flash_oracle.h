@@ -94,6 +94,31 @@ class FlashCache {
   cu::DeviceBuffer<half> device_k_, device_v_;
 };
 
+inline std::vector<half> random_q(const FlashShape& s, int n_rows, uint32_t seed, float sigma = 1.0f) {
+  return to_half(random_normal(size_t{1} * n_rows * s.n_head * s.head_dim, seed, sigma));
+}
+
+// n values that a kernel is to write, all bytes 0xff before, and behind them a guard that it must not touch.
+class FlashOut {
+ public:
+  explicit FlashOut(size_t n) : n_(n), buffer_(n + kGuard) { buffer_.fill_bytes(0xff); }
+  half* data() const { return buffer_.data(); }
+  std::vector<half> values() const {
+    std::vector<half> host(buffer_.size());
+    buffer_.download(host);
+    for (size_t i = n_; i < host.size(); ++i) {
+      if (static_cast<__half_raw>(host[i]).x != 0xffff) FAIL("past the last row was written");
+    }
+    host.resize(n_);
+    return host;
+  }
+
+ private:
+  static constexpr size_t kGuard = 8192;  // more than a row of the tests' shapes
+  size_t n_;
+  cu::DeviceBuffer<half> buffer_;
+};
+
 inline bool same_bits(std::span<const half> a, std::span<const half> b) {
   return std::ranges::equal(
       a, b, [](half x, half y) { return static_cast<__half_raw>(x).x == static_cast<__half_raw>(y).x; });

@@ -6,11 +6,11 @@
 
 using namespace minfer;
 using test::FlashCache;
+using test::FlashOut;
 using test::FlashShape;
+using test::random_q;
 
 namespace {
-
-constexpr int kGuardRows = 3;  // of out, past the last row: not to be written
 
 // q [n_rows, n_head, head_dim] and the attention of it, for segments of one batch.
 struct Prefill {
@@ -21,8 +21,7 @@ struct Prefill {
     const FlashShape& s = cache.shape();
     const auto tiles = cu::flash_prefill_tiles(segments, s.head_dim);
     const cu::DeviceBuffer<cu::FlashTile> device_tiles{std::span<const cu::FlashTile>(tiles)};
-    cu::DeviceBuffer<half> out(q.size() + size_t{kGuardRows} * s.n_head * s.head_dim);
-    out.fill_bytes(0xff);
+    const FlashOut out(q.size());
     const cu::Stream stream;
     cu::flash_prefill({.q = device_q.data(),
                        .kv = cache.arena(),
@@ -35,13 +34,7 @@ struct Prefill {
                        .scale = s.scale()},
                       stream.get());
     stream.synchronize("flash_prefill");
-    std::vector<half> host(out.size());
-    out.download(host);
-    for (size_t i = q.size(); i < host.size(); ++i) {
-      if (static_cast<__half_raw>(host[i]).x != 0xffff) FAIL("a row past the last was written");
-    }
-    host.resize(q.size());
-    return host;
+    return out.values();
   }
 
   // The largest row error; rows of a segment are taken with this stride, and the last always.
@@ -68,10 +61,6 @@ struct Prefill {
   std::vector<cu::FlashSegment> segments;
   cu::DeviceBuffer<half> device_q;
 };
-
-std::vector<half> random_q(const FlashShape& s, int n_rows, uint32_t seed, float sigma = 1.0f) {
-  return test::to_half(test::random_normal(size_t{1} * n_rows * s.n_head * s.head_dim, seed, sigma));
-}
 
 // One sequence of n_past + n_rows positions, its last n_rows as the batch; slots before and behind it are
 // NaN.
