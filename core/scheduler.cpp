@@ -134,19 +134,14 @@ bool Scheduler::step() {
 // In the order of the requests: nobody overtakes one that waits for room.
 void Scheduler::admit() {
   while (active_.size() < static_cast<size_t>(options_.n_parallel) && prepare_next()) {
-    try {
-      if (!find_room(*pending_)) return;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::kDevice) throw;
-      if (std::exchange(retained_, nullptr)) continue;
-      if (!active_.empty()) return;
-      pending_->error = error.what();
-      finish(std::move(pending_));
-      continue;
-    }
+    if (!find_room(*pending_)) return;
     pending_->queue_seconds = clock_.seconds();
     pending_->since_admission = Stopwatch();
-    active_.push_back(std::move(pending_));
+    if (pending_->error) {
+      finish(std::move(pending_));
+    } else {
+      active_.push_back(std::move(pending_));
+    }
     stats_.n_parallel_peak = std::max(stats_.n_parallel_peak, static_cast<int32_t>(active_.size()));
   }
 }
@@ -169,24 +164,30 @@ bool Scheduler::prepare_next() {
   return pending_ != nullptr;
 }
 
-// False: not before another one has finished. Throws Error(kDevice) where there is no room.
+// Gives it a sequence and what it can reuse, or an error where there is no room even alone. False: not before
+// another one has finished.
 bool Scheduler::find_room(Active& a) {
   const int32_t n_tokens = a.completion.n_kv_tokens();
-  if (!engine_.kv_fits(n_tokens)) {
-    if (retained_) {
-      find_donor(a);
-      if (a.donor == retained_.get() && retained_->completion.n_kv_tokens() >= n_tokens) {
-        take_over_retained(a);
-        return true;
-      }
-      retained_.reset();
-      return find_room(a);
-    }
-    // Where nothing else runs there is nothing to wait for: the engine tells what is missing.
-    if (!active_.empty()) return false;
-  }
+  const bool fits = engine_.kv_fits(n_tokens);
+  if (!fits && !retained_ && !active_.empty()) return false;
   find_donor(a);
-  a.sequence = std::make_unique<Sequence>(engine_, n_tokens);
+  if (!fits && retained_) {
+    if (a.donor == retained_.get() && retained_->completion.n_kv_tokens() >= n_tokens) {
+      take_over_retained(a);
+      return true;
+    }
+    retained_.reset();
+    return find_room(a);
+  }
+  try {
+    a.sequence = std::make_unique<Sequence>(engine_, n_tokens);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kDevice) throw;
+    if (std::exchange(retained_, nullptr)) return find_room(a);
+    if (!active_.empty()) return false;
+    a.error = error.what();
+    return true;
+  }
   copy_prefix(a);
   return true;
 }
