@@ -1,6 +1,5 @@
 #include "apps/escape.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -60,14 +59,15 @@ class Escapes {
   uint32_t code_in_braces() {
     const size_t close = text_.find('}', begin_);
     if (close == std::string_view::npos) refuse(begin_, 3, "the brace is not closed");
-    const uint32_t value = code(3, close - begin_ - 3, "\\u{} needs hex digits, at most ffffffff");
-    ++begin_;
-    return value;
+    const auto value = parse_hex(text_.substr(begin_ + 3, close - begin_ - 3));
+    if (!value) refuse(begin_, close + 1 - begin_, "\\u{} needs hex digits, at most 10ffff");
+    begin_ = close + 1;
+    return *value;
   }
 
   // The number of n digits that stand `skipped` bytes behind the backslash.
   uint32_t code(size_t skipped, size_t n, const char* need) {
-    const std::string_view digits = text_.substr(std::min(begin_ + skipped, text_.size()), n);
+    const std::string_view digits = text_.substr(begin_ + skipped, n);
     const auto value = parse_hex(digits);
     if (!value || digits.size() != n) refuse(begin_, skipped + n, need);
     begin_ += skipped + n;

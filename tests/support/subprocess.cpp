@@ -50,12 +50,26 @@ struct Pipe {
   }
 };
 
+sigset_t stopping_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+// In the child: neither the test program's handlers nor what a shell's background job has ignored.
+void default_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  const sigset_t set = stopping_signals();
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 [[noreturn]] void become(const Run& run, int in, int out, int err) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
-  // A shell's background job, which ignores some of these, may run the tests.
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  ::signal(SIGPIPE, SIG_DFL);
+  default_signals();
   std::vector<char*> argv;
   for (const std::string& arg : run.args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
@@ -152,6 +166,8 @@ class Conversation {
 Outcome run_process(const Run& run) {
   ::signal(SIGPIPE, SIG_IGN);
   Pipe in, out, err;
+  const sigset_t stopping = stopping_signals();
+  ::sigprocmask(SIG_BLOCK, &stopping, nullptr);  // until the child has its own handling of them
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
@@ -159,6 +175,7 @@ Outcome run_process(const Run& run) {
                                            : ::open(run.stdout_path.c_str(), O_WRONLY | O_CREAT, 0600);
     become(run, in.read_end.get(), to, err.write_end.get());
   }
+  ::sigprocmask(SIG_UNBLOCK, &stopping, nullptr);
   in.read_end.close();
   out.write_end.close();
   err.write_end.close();
