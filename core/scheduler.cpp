@@ -287,12 +287,12 @@ void Scheduler::retire() {
 }
 
 void Scheduler::finish(std::unique_ptr<Active> a) {
-  RequestResult result;
-  result.error = a->error;
-  result.queue_seconds = a->queue_seconds;
-  if (!result.error) result.text = a->completion.take_text();
-  stats_.n_near_ties += a->completion.generation().n_near_ties;
-  result.generation = std::move(a->completion.generation());
+  Generation& generation = a->completion.generation();
+  stats_.n_near_ties += generation.n_near_ties;
+  RequestResult result{.text = a->error ? std::string() : a->completion.take_text(),
+                       .generation = std::move(generation),
+                       .error = a->error,
+                       .queue_seconds = a->queue_seconds};
   const size_t index = a->index;
   if (is_wanted_as_donor(*a)) {
     retained_ = std::move(a);
