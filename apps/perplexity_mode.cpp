@@ -97,9 +97,8 @@ ExitCode run_perplexity(const Options& options) {
                       .load_seconds = seconds_since_start() - waited};
 
   if (!options.json) write_stdout(header(source, ids.size()));
-  const PerplexityResult result = perplexity(*engine, *tokenizer, ids, n_ctx, [&](const PerplexityWindow& w) {
-    write_stdout(options.json ? json_row(w) : row(w));
-  });
+  const auto print = [&](const PerplexityWindow& w) { write_stdout(options.json ? json_row(w) : row(w)); };
+  const PerplexityResult result = perplexity(*engine, *tokenizer, ids, n_ctx, print, options.n_threads);
   const double total_seconds = seconds_since_start() - waited;
   write_stdout(options.json ? json_conclusion(result, source, total_seconds) : conclusion(result));
   log_timings(result, source.load_seconds, total_seconds);

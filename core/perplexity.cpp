@@ -8,6 +8,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/process.h"
 #include "core/sequence.h"
 #include "core/stopwatch.h"
 
@@ -48,9 +49,10 @@ class RunningMean {
 
 class Perplexity {
  public:
-  Perplexity(Engine& engine, const Tokenizer& tokenizer, int32_t n_ctx)
+  Perplexity(Engine& engine, const Tokenizer& tokenizer, int32_t n_ctx, int32_t n_threads)
       : engine_(engine),
         n_ctx_(n_ctx),
+        n_threads_(n_threads > 0 ? n_threads : usable_processors()),
         n_vocab_(std::min(tokenizer.n_vocab(), engine.hparams().n_vocab)),
         bos_(tokenizer.adds_bos() ? tokenizer.bos_id() : -1),
         seq_(engine, n_ctx - 1) {}
@@ -95,7 +97,7 @@ class Perplexity {
     const auto targets = ids.subspan(static_cast<size_t>(begin) + 1, results.size());
     for (size_t i = 0; i < results.size(); ++i) check_row(results[i], targets[i], start + begin + int64_t(i));
     std::vector<double> nll(results.size());
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(n_threads_)
     for (size_t i = 0; i < results.size(); ++i) {
       nll[i] = negative_log_likelihood(results[i].logits.first(static_cast<size_t>(n_vocab_)), targets[i]);
     }
@@ -112,7 +114,7 @@ class Perplexity {
   }
 
   Engine& engine_;
-  int32_t n_ctx_, n_vocab_;
+  int32_t n_ctx_, n_threads_, n_vocab_;
   TokenId bos_;  // -1: none
   Sequence seq_;
   RunningMean nll_;
@@ -136,11 +138,12 @@ void check_perplexity_length(size_t n_tokens, int32_t n_ctx) {
 }
 
 PerplexityResult perplexity(Engine& engine, const Tokenizer& tokenizer, std::span<const TokenId> ids,
-                            int32_t n_ctx, const std::function<void(const PerplexityWindow&)>& done) {
+                            int32_t n_ctx, const std::function<void(const PerplexityWindow&)>& done,
+                            int32_t n_threads) {
   check_perplexity_length(ids.size(), n_ctx);
   const auto window = static_cast<size_t>(n_ctx);
   const auto n_windows = static_cast<int32_t>(ids.size() / window);
-  Perplexity run(engine, tokenizer, n_ctx);
+  Perplexity run(engine, tokenizer, n_ctx, n_threads);
   for (int32_t w = 0; w < n_windows; ++w) {
     const size_t start = static_cast<size_t>(w) * window;
     run.add(ids.subspan(start, window), static_cast<int64_t>(start));

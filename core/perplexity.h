@@ -35,9 +35,11 @@ void check_perplexity_length(size_t n_tokens, int32_t n_ctx);
 // The text's ids are cut into windows of n_ctx (the rest is dropped), each is run from position 0 (its first
 // token replaced by BOS where the file asks for one), and the tokens of its second half are scored: positions
 // n_ctx / 2 to n_ctx - 2 predict the next one. The softmax is over the tokenizer's vocabulary; rows that a
-// padded head has beyond it stand for no token and take no part. Throws what check_perplexity_length throws,
-// Error(kRuntime) where a result is not finite, Error(kInterrupted) on Ctrl-C.
+// padded head has beyond it stand for no token and take no part. n_threads: that score rows; 0: one a
+// processor. Throws what check_perplexity_length throws, Error(kRuntime) where a result is not finite,
+// Error(kInterrupted) on Ctrl-C.
 PerplexityResult perplexity(Engine& engine, const Tokenizer& tokenizer, std::span<const TokenId> ids,
-                            int32_t n_ctx, const std::function<void(const PerplexityWindow&)>& done);
+                            int32_t n_ctx, const std::function<void(const PerplexityWindow&)>& done,
+                            int32_t n_threads = 0);
 
 }  // namespace minfer

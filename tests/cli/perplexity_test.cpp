@@ -104,6 +104,20 @@ TEST_CASE("perplexity: of standard input is that of the same file", "[cli][perpl
   CHECK(windows(by_pipe.out) == windows(by_file.out));
 }
 
+TEST_CASE("perplexity: Ctrl-C ends it with 130 behind whole lines", "[cli][perplexity]") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += some_text();
+  write_file(dir.path("text"), text);
+  Run run = cli(args(dir.path("text"), {"--json", "-q"}));
+  run.interrupt_after = 1;
+  const Outcome outcome = run_process(run);
+  CHECK(outcome.exit_code == 130);
+  CHECK(outcome.seconds_after_event < 1);
+  CHECK(outcome.out.ends_with("}\n"));
+  CHECK(outcome.out.find("\"n_ctx\"") == std::string::npos);  // the last object is not there
+}
+
 TEST_CASE("perplexity: a text that is too short, absent or a folder is one line, exit 2",
           "[cli][perplexity]") {
   const TempDir dir;
