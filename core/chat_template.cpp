@@ -66,12 +66,9 @@ std::optional<ChatTemplate> ChatTemplate::from_metadata(const gguf::Metadata& me
 
 RenderedPrompt ChatTemplate::render(const nlohmann::ordered_json& messages,
                                     const RenderOptions& options) const {
-  // The hubs' libraries hand tools and documents over as none, so that templates may ask whether they are.
   nlohmann::ordered_json variables{{"bos_token", bos_token_},
                                    {"eos_token", eos_token_},
-                                   {"add_generation_prompt", options.add_generation_prompt},
-                                   {"tools", nullptr},
-                                   {"documents", nullptr}};
+                                   {"add_generation_prompt", options.add_generation_prompt}};
   if (options.variables) variables.update(*options.variables);
   try {
     jinja::Rendered rendered =
