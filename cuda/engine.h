@@ -17,7 +17,7 @@ enum class F16Cache {
 
 struct CudaOptions {
   int32_t n_kv_tokens = 0;        // KV slots of all sequences together
-  int32_t n_kv_tokens_least = 0;  // fewer of them are taken where memory is short, but so many; 0: n_kv_tokens
+  int32_t n_kv_tokens_least = 0;  // at least so many where not all fit; 0: all
   int32_t n_vocab_used = 0;  // rows of the head that argmax may choose: the tokenizer's vocabulary; 0: all
   F16Cache f16_cache = F16Cache::kAuto;
   bool progress = false;  // a progress bar on stderr while loading

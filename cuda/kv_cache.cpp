@@ -23,7 +23,8 @@ uint64_t KvCache::bytes(const HParams& h, int64_t n_tokens) {
   return 2 * sizeof(half) * static_cast<uint64_t>(h.n_layer) * h.kv_dim() * static_cast<uint64_t>(n_tokens);
 }
 
-// The first slot of the first gap of n_tokens slots; `largest` gets the size of the largest gap where there is none.
+// The first slot of the first gap of n_tokens slots; `largest` gets the size of the largest gap where there
+// is none.
 std::optional<int32_t> KvCache::find_gap(int32_t n_tokens, int32_t* largest) const {
   std::vector<Extent> taken;
   for (const auto& [id, extent] : sequences_) taken.push_back(extent);

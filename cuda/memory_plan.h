@@ -23,7 +23,7 @@ struct MemoryPlan {
   uint64_t vectors = 0;    // norms, biases and rope's frequencies
   uint64_t f16_cache = 0;  // 0 where it is off
   uint64_t scratch = 0;    // the largest matrix in f16, where the cache is off
-  uint64_t kv = 0;  // of n_kv_tokens
+  uint64_t kv = 0;         // of n_kv_tokens
   uint64_t workspace = 0;
   uint64_t staging = 0;  // pieces of the file on their way, while loading
   int32_t n_kv_tokens = 0;

@@ -419,7 +419,8 @@ void launch(const FlashDecodeArgs& a, cudaStream_t stream) {
   const Plan plan = plan_of(a.n_head, a.n_head_kv);
   MINFER_REQUIRE("flash_decode", a.n_splits >= 0 && a.n_splits <= plan.n_splits());
   // Splits last, so that the blocks that find no keys start after all the others.
-  const dim3 grid(a.n_head_kv * plan.groups_per_kv, a.n_tokens, a.n_splits > 0 ? a.n_splits : plan.n_splits());
+  const dim3 grid(a.n_head_kv * plan.groups_per_kv, a.n_tokens,
+                  a.n_splits > 0 ? a.n_splits : plan.n_splits());
   flash_decode_kernel<S><<<grid, kThreads, S::kSharedBytes, stream>>>(a, plan, a.scale * kLog2e);
   check_launch("flash_decode");
   if (a.arrivals == nullptr) {

@@ -28,10 +28,10 @@ inline constexpr size_t kGemmPartials = size_t{kMaxGemmPartBlocks} * 64 * 64;  /
 int gemm_parts(int od, int id);
 
 struct GemmArgs {
-  const half* a = nullptr;      // [nt, id], 16-byte aligned; or
-  const float* a_f32 = nullptr; // [nt, id], converted in the kernel (MINFER_GEMM_AF32)
-  const half* b = nullptr;      // [od, id], 16-byte aligned
-  int nt = 0, od = 0, id = 0;   // nt, od >= 1; id % 8 == 0; od even for kSwiglu
+  const half* a = nullptr;       // [nt, id], 16-byte aligned; or
+  const float* a_f32 = nullptr;  // [nt, id], converted in the kernel (MINFER_GEMM_AF32)
+  const half* b = nullptr;       // [od, id], 16-byte aligned
+  int nt = 0, od = 0, id = 0;    // nt, od >= 1; id % 8 == 0; od even for kSwiglu
   GemmEpilogue epilogue = GemmEpilogue::kStore;
   const float* bias = nullptr;  // [od] or null; kStore
   float* out_f32 = nullptr;     // [nt, od], 16-byte aligned
@@ -50,9 +50,9 @@ struct GemmTile {
 GemmTile gemm_tile(int nt, int od, int id, bool f32_a = false);
 bool gemm_wants_f32_a();  // MINFER_GEMM_AF32=1
 
-// A row's products are summed in ascending k, 16 at a time, whatever the tile and whatever nt: C's row is the same bits
-// for any of them, and, split, for any nt with the same number of parts. Error(kRuntime) where the tile is not one of
-// gemm_tile.h's, or lacks A in f32.
+// A row's products are summed in ascending k, 16 at a time, whatever the tile and whatever nt: C's row is the
+// same bits for any of them, and, split, for any nt with the same number of parts. Error(kRuntime) where the
+// tile is not one of gemm_tile.h's, or lacks A in f32.
 void gemm(const GemmArgs& a, cudaStream_t stream);
 void gemm(const GemmArgs& a, const GemmTile& tile, cudaStream_t stream);
 
