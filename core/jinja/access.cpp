@@ -62,6 +62,11 @@ std::optional<Value> python_attribute(Runtime& runtime, const Value& object, std
   if (object.is(Kind::kNamespace)) {
     if (const Value* found = object.as_dict().find(name)) return *found;
   }
+  if (object.is(Kind::kTuple)) {
+    const auto& fields = object.as_list().fields;
+    const auto field = std::find(fields.begin(), fields.end(), name);
+    if (field != fields.end()) return object.as_list().items[static_cast<size_t>(field - fields.begin())];
+  }
   if (object.is(Kind::kCallable) && name == "name") {
     return Value::text(runtime.view(object.as_callable().name));
   }
@@ -260,19 +265,21 @@ Value get_slice(Runtime& runtime, const Value& object, const Value& start, const
   return object.is(Kind::kTuple) ? Value::tuple(list) : Value::list(list);
 }
 
-Value get_path(Runtime& runtime, const Value& object, const Value& path) {
-  if (!path.is_text()) return get_item(runtime, object, path);
+Value get_path(Runtime& runtime, const Value& object, const Value& path, const Value& fallback) {
+  const auto or_fallback = [&](const Value& found) {
+    return found.is_undefined() && !fallback.is_none() ? fallback : found;
+  };
+  if (!path.is_text()) return or_fallback(get_item(runtime, object, path));
   Value at = object;
   const Text& whole = path.as_text();
   std::string_view rest = whole.bytes;
   while (true) {
     const size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
-    const bool is_index =
-        !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool is_index = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
     const auto index = is_index ? parse_integer(part, 10) : std::nullopt;
-    at =
-        get_item(runtime, at, index ? Value::integer(*index) : Value::text(slice_view(runtime, whole, part)));
+    const Value key = index ? Value::integer(*index) : Value::text(slice_view(runtime, whole, part));
+    at = or_fallback(get_item(runtime, at, key));
     if (dot == rest.size()) return at;
     rest.remove_prefix(dot + 1);
   }

@@ -117,18 +117,18 @@ Interpreter::Flow Interpreter::run_loop(const ForStatement& statement, const Val
   loop->depth = depth;
   loop->items = loop_items(statement, iterable);
   runtime_.take_bytes(loop->items.size() * sizeof(Value));
-  Flow flow = Flow::kNext;
-  if (loop->items.empty()) {
-    flow = execute_in_scope(statement.otherwise);
-  } else {
-    scope_ = new_scope(around);
-    for (; loop->index < loop->items.size(); ++loop->index) {
-      scope_->variables.clear();  // an item sees nothing that an earlier one set
-      scope_->set(program_.loop, Value::loop(loop));
-      assign(statement.target, loop->items[loop->index]);
-      if (execute(statement.body) == Flow::kBreak) break;
-    }
+  scope_ = new_scope(around);
+  bool has_completed = false;  // As in Jinja2, "else" is for loops of which no round came to its end.
+  for (; loop->index < loop->items.size(); ++loop->index) {
+    scope_->variables.clear();  // an item sees nothing that an earlier one set
+    scope_->set(program_.loop, Value::loop(loop));
+    assign(statement.target, loop->items[loop->index]);
+    const Flow flow = execute(statement.body);
+    has_completed |= flow == Flow::kNext;
+    if (flow == Flow::kBreak) break;
   }
+  scope_ = around;
+  const Flow flow = has_completed ? Flow::kNext : execute_in_scope(statement.otherwise);
   scope_ = scope_before;
   return flow;
 }

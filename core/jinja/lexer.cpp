@@ -235,7 +235,12 @@ class Lexer {
       at_ = whole_end;
     }
     if (!is_after_dot) exponent();
-    add_number(at_ == whole_end ? TokenType::kInteger : TokenType::kFloat);
+    const bool is_integer = at_ == whole_end;
+    const std::string_view text = source_.substr(begin, at_ - begin);
+    if (is_integer && text[0] == '0' && text.find_first_not_of("0_") != std::string_view::npos) {
+      fail(begin, "zeros before an integer");
+    }
+    add_number(is_integer ? TokenType::kInteger : TokenType::kFloat);
   }
 
   void exponent() {

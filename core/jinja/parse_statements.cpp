@@ -10,6 +10,11 @@ namespace {
 constexpr std::string_view kReserved[] = {"true", "false", "none", "True", "False", "None", "and",
                                           "or",   "not",   "in",   "is",   "if",    "else", "elif"};
 
+bool names(const Target& target, NameId name) {
+  if (target.type == Target::Type::kName) return target.name == name;
+  return std::any_of(target.items.begin(), target.items.end(), [&](const Target& item) { return names(item, name); });
+}
+
 }  // namespace
 
 Body Parser::parse_body(Node& parent, std::string_view opener, Ends ends) {
@@ -92,6 +97,7 @@ std::unique_ptr<Statement> Parser::parse_if(uint32_t offset) {
 std::unique_ptr<Statement> Parser::parse_for(uint32_t offset) {
   auto statement = node<ForStatement>(offset);
   statement->target = parse_target(false);
+  if (names(statement->target, program_->loop)) fail(statement->target.offset, "cannot assign to 'loop' in a for");
   expect_name("in");
   statement->iterable = below(*statement, parse_tuple(false));
   if (skip_name("if")) statement->condition = below(*statement, parse_expression());
@@ -141,7 +147,6 @@ std::unique_ptr<Statement> Parser::parse_macro(uint32_t offset) {
   statement->macro.parameters = parse_parameters(*statement);
   expect_tag_end();
   parse_macro_body(*statement, statement->macro, "macro", "endmacro");
-  skip_name(statement->macro.name);
   expect_tag_end();
   return statement;
 }
@@ -260,7 +265,7 @@ Target Parser::parse_target(bool allows_namespace) {
   tuple.items.push_back(std::move(first));
   while (skip_operator(",")) {
     const bool is_end =
-        peek().type == TokenType::kTagEnd || sees_operator(")") || sees_operator("=") || sees_name("in");
+        peek().type == TokenType::kTagEnd || sees_operator(")") || sees_name("in");
     if (is_end) break;
     tuple.items.push_back(parse_one_target(allows_namespace));
   }

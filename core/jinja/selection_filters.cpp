@@ -29,8 +29,7 @@ Value map(Rt& rt, const Value& input, const Args& args) {
   if (args.positional.empty() && !args.named.empty()) {
     const BoundArgs bound(rt, "map", args, {"attribute", "default"}, 1);
     for (const Value& item : iterate(rt, input)) {
-      const Value found = get_path(rt, item, bound[0]);
-      rt.append(*mapped, found.is_undefined() && bound.has(1) ? bound[1] : found);
+      rt.append(*mapped, get_path(rt, item, bound[0], bound[1]));
     }
     return Value::list(mapped);
   }

@@ -181,28 +181,30 @@ Value slice_filter(Rt& rt, const Value& input, const Args& args) {
   return Value::list(columns);
 }
 
-// (grouper, items) tuples, in the order of the groupers.
+List* new_group(Rt& rt, const Value& grouper) {
+  static constexpr std::string_view kFields[] = {"grouper", "list"};
+  List* group = rt.new_list({grouper, Value::list(rt.new_list())});
+  group->fields = kFields;
+  return group;
+}
+
+// (grouper, list) tuples, in the order of the groupers.
 Value groupby(Rt& rt, const Value& input, const Args& args) {
   const BoundArgs bound(rt, "groupby", args, {"attribute", "default", "case_sensitive"}, 1);
-  const auto attribute_of = [&](const Value& item) {
-    const Value found = get_path(rt, item, bound[0]);
-    return found.is_undefined() && bound.has(1) ? bound[1] : found;
-  };
-  const bool is_case_sensitive = bound.truth_or(2, false);
-  const auto key = [&](const Value& item) { return key_of(rt, {}, is_case_sensitive)(attribute_of(item)); };
+  const auto attribute_of = [&](const Value& item) { return get_path(rt, item, bound[0], bound[1]); };
+  const KeyOf plain_key = key_of(rt, {}, bound.truth_or(2, false));
+  const auto key = [&](const Value& item) { return plain_key(attribute_of(item)); };
   std::vector<Value> items = iterate(rt, input);
   sort_by(rt, items, key, false);
   List* groups = rt.new_list();
-  List* group = nullptr;
-  Value group_key;
+  Value last_key;
   for (const Value& item : items) {
     const Value its_key = key(item);
-    if (!group || !equal(rt, its_key, group_key)) {
-      group = rt.new_list();
-      rt.append(*groups, rt.tuple({attribute_of(item), Value::list(group)}));
-      group_key = its_key;
+    if (groups->items.empty() || !equal(rt, its_key, last_key)) {
+      rt.append(*groups, Value::tuple(new_group(rt, attribute_of(item))));
+      last_key = its_key;
     }
-    rt.append(*group, item);
+    rt.append(groups->items.back().as_list().items[1].as_list(), item);
   }
   return Value::list(groups);
 }

@@ -88,6 +88,7 @@ class Value {
 
 struct List {
   std::vector<Value> items;
+  std::span<const std::string_view> fields;  // names of the items, where a tuple has them
 };
 
 // A total order of hashable values that agrees with Python's ==: 1, 1.0 and True are one key.
