@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,7 +106,7 @@ class Conversation {
     pollfd fds[3] = {{out_.read_end.get(), POLLIN, 0},
                      {err_.read_end.get(), POLLIN, 0},
                      {in_.write_end.get(), POLLOUT, 0}};
-    ::poll(fds, 3, 20);
+    ::poll(fds, 3, run_.interrupt_file.empty() ? 20 : 1);
     if (fds[0].revents) drain(out_.read_end, outcome.out);
     if (fds[1].revents) drain(err_.read_end, outcome.err);
     if (fds[2].revents) feed();
@@ -145,9 +146,15 @@ class Conversation {
 
   bool is_due(const Outcome& outcome) const {
     const std::string& line = run_.interrupt_on_stderr;
-    return (run_.interrupt_after && outcome.out.size() >= *run_.interrupt_after) ||
+    return (run_.interrupt_after && n_written(outcome) >= *run_.interrupt_after) ||
            (!line.empty() && outcome.err.find(line) != std::string::npos) ||
            (run_.interrupt_at && seconds_since(start_) >= *run_.interrupt_at);
+  }
+
+  size_t n_written(const Outcome& outcome) const {
+    if (run_.interrupt_file.empty()) return outcome.out.size();
+    struct stat file {};
+    return ::stat(run_.interrupt_file.c_str(), &file) == 0 ? static_cast<size_t>(file.st_size) : 0;
   }
 
   const Run& run_;

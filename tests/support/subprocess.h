@@ -18,6 +18,7 @@ struct Run {
   std::optional<size_t> close_stdout_after;  // the reader goes away once it has read so many bytes
   int signal = SIGINT;                       // what it is sent, where one of these says when:
   std::optional<size_t> interrupt_after;     // once it has written so many bytes to standard output
+  std::string interrupt_file;                // ... or, where this is set, to this file
   std::string interrupt_on_stderr;           // once this stands on standard error
   std::optional<double> interrupt_at;        // so many seconds after its start
   double timeout_seconds = 120;              // SIGKILL, and timed_out
