@@ -105,7 +105,8 @@ ExitCode run_info(const Options& options) {
   const HParams hparams = HParams::read(file);
   write_stdout(describe_hparams(hparams));
   const auto engine = make_cpu_engine(options, file, *tokenizer);
-  write_stdout(describe_memory(file, *engine, options.generation.n_ctx > 0 ? options.generation.n_ctx : hparams.n_ctx_train));
+  write_stdout(describe_memory(
+      file, *engine, options.generation.n_ctx > 0 ? options.generation.n_ctx : hparams.n_ctx_train));
   return ExitCode::kOk;
 }
 

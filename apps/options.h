@@ -29,22 +29,22 @@ enum class Mode {
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
 struct BatchFlags {
-  std::string input;        // --batch; "-" reads standard input
-  std::string output = "-"; // --output; "-": standard output
+  std::string input;         // --batch; "-" reads standard input
+  std::string output = "-";  // --output; "-": standard output
   BatchFormat format = BatchFormat::kJsonLines;
-  std::string delimiter;    // not empty for kDelimited; NUL with --batch-null
+  std::string delimiter;  // not empty for kDelimited; NUL with --batch-null
   bool resume = false;
-  int32_t n_parallel = 0;   // 0: as many as fit
+  int32_t n_parallel = 0;  // 0: as many as fit
 };
 
 struct Options {
   Mode mode = Mode::kGenerate;
-  std::string model;                            // -m
+  std::string model;  // -m
 
-  std::optional<std::string> prompt;            // -p; "-" reads standard input
-  std::optional<std::string> prompt_file;       // -f
-  bool trim_newline = false;                    // one newline at the end of -f and -p - is dropped
-  bool escape = false;                          // -p: \n, \t, ... are read
+  std::optional<std::string> prompt;       // -p; "-" reads standard input
+  std::optional<std::string> prompt_file;  // -f
+  bool trim_newline = false;               // one newline at the end of -f and -p - is dropped
+  bool escape = false;                     // -p: \n, \t, ... are read
   bool display_prompt = false;
   bool parse_special = false;
 
@@ -54,11 +54,11 @@ struct Options {
   std::optional<std::string> prefill_response;  // what the answer begins with
   std::optional<std::string> chat_template;     // a file, instead of the model's template
 
-  GenerateOptions generation;                   // sampling.seed is `seed` or drawn
-  std::optional<uint64_t> seed;                 // --seed
+  GenerateOptions generation;    // sampling.seed is `seed` or drawn
+  std::optional<uint64_t> seed;  // --seed
 
   BatchFlags batch;
-  std::string perplexity_file;                  // --perplexity
+  std::string perplexity_file;  // --perplexity
 
   DeviceChoice device = DeviceChoice::kAuto;
   cu::F16Cache f16_cache = cu::F16Cache::kAuto;

@@ -53,7 +53,8 @@ ExitCode run_verify(const Options& options) {
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   const auto ids = tokenizer->encode(prompt, {.parse_special = options.parse_special});
-  const GenerateOptions generation{.n_predict = options.generation.n_predict, .n_ctx = options.generation.n_ctx};
+  const GenerateOptions generation{.n_predict = options.generation.n_predict,
+                                   .n_ctx = options.generation.n_ctx};
   const int32_t n_prompt = static_cast<int32_t>(ids.size());
   const int32_t n_kv = kv_tokens_needed(HParams::read(file), n_prompt, generation);
 
