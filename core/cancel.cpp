@@ -23,16 +23,20 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<void (*)()>:
 
 timer_t g_deadline;
 
-void force_exit() {
-  if (auto* const restore = g_restore.exchange(nullptr)) restore();
-  std::_Exit(static_cast<int>(ExitCode::kInterrupted));
+// timer_settime, unlike setitimer, is on POSIX's list of what a handler may call.
+void start_deadline(double seconds) {
+  itimerspec when{};
+  when.it_value.tv_nsec = static_cast<long>(seconds * 1e9);
+  timer_settime(g_deadline, 0, &when, nullptr);
 }
 
-// timer_settime, unlike setitimer, is on POSIX's list of what a handler may call.
-void start_deadline() {
-  itimerspec when{};
-  when.it_value.tv_nsec = static_cast<long>(kGraceSeconds * 1e9);
-  timer_settime(g_deadline, 0, &when, nullptr);
+// A terminal that takes nothing may hold the hook up; a second deadline then finds no hook.
+void force_exit() {
+  if (auto* const restore = g_restore.exchange(nullptr)) {
+    start_deadline(0.1);
+    restore();
+  }
+  std::_Exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
 extern "C" void on_signal(int signal) {
@@ -42,14 +46,15 @@ extern "C" void on_signal(int signal) {
     if (g_answer_asked.exchange(true)) force_exit();
   } else {
     if (g_end_asked.exchange(true)) force_exit();
-    start_deadline();
+    start_deadline(kGraceSeconds);
   }
   errno = error;
 }
 
 void handle(int signal) {
   struct sigaction action {};
-  action.sa_handler = on_signal;  // no SA_RESTART: a read from a terminal must return
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_NODEFER;  // a deadline within a deadline; no SA_RESTART: a read must return
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
 }

@@ -31,7 +31,7 @@ class AnswerScope {
 };
 
 // Called inside a signal handler just before the process ends without unwinding: async-signal-safe functions
-// only (tcsetattr is one). nullptr: nothing.
+// only (tcsetattr is one). It may take a tenth of a second. nullptr: nothing.
 void at_forced_exit(void (*restore)());
 
 }  // namespace minfer

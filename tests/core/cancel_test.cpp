@@ -106,6 +106,18 @@ TEST_CASE("cancel: the second signal ends the process at once", "[cancel]") {
   CHECK(end.seconds < kGraceSeconds);
 }
 
+TEST_CASE("cancel: a hook that does not return holds nobody up", "[cancel]") {
+  const End end = run_child([] {
+    at_forced_exit([] {
+      for (;;) pause();
+    });
+    raise(SIGTERM);
+    raise(SIGTERM);
+  });
+  CHECK(end.exit_code == 130);
+  CHECK(end.seconds < kGraceSeconds);
+}
+
 TEST_CASE("cancel: in an AnswerScope SIGINT ends an answer, and no more", "[cancel]") {
   const End cleared = run_child([] {
     AnswerScope scope;
