@@ -154,13 +154,8 @@ Value add_sequences(Runtime& runtime, const Value& a, const Value& b) {
 Value repeat(Runtime& runtime, const Value& sequence, int64_t n_times) {
   const auto n = static_cast<uint64_t>(std::max<int64_t>(n_times, 0));
   if (sequence.is_text()) {
-    const Text& piece = sequence.as_text();
     TextBuilder repeated(runtime);
-    if (piece.bytes.empty()) return sequence;
-    if (n > runtime.limits().n_bytes) runtime.check_text_size(n);
-    runtime.check_text_size(n * piece.bytes.size());
-    runtime.step(n);
-    for (uint64_t i = 0; i < n; ++i) repeated.add(piece);
+    repeated.repeat(sequence.as_text(), n);
     return Value::text(repeated.finish());
   }
   List* list = runtime.new_list();

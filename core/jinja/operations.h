@@ -35,8 +35,8 @@ Value get_attribute(Runtime& runtime, const Value& object, std::string_view name
 Value get_item(Runtime& runtime, const Value& object, const Value& key);            // object[key]
 Value get_slice(Runtime& runtime, const Value& object, const Value& start, const Value& stop,
                 const Value& step);
-// The attribute that filters name: "a.b.0", or any key. `fallback` takes the place of what is missing on the way;
-// None: nothing does.
+// The attribute that filters name: "a.b.0", or any key. `fallback` takes the place of what is missing on the
+// way; None: nothing does.
 Value get_path(Runtime& runtime, const Value& object, const Value& path, const Value& fallback = {});
 
 // arithmetic.cpp. Python's integers have no end: a result beyond 64 bits is an error here.

@@ -12,7 +12,8 @@ constexpr std::string_view kReserved[] = {"true", "false", "none", "True", "Fals
 
 bool names(const Target& target, NameId name) {
   if (target.type == Target::Type::kName) return target.name == name;
-  return std::any_of(target.items.begin(), target.items.end(), [&](const Target& item) { return names(item, name); });
+  return std::any_of(target.items.begin(), target.items.end(),
+                     [&](const Target& item) { return names(item, name); });
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ std::unique_ptr<Statement> Parser::parse_if(uint32_t offset) {
 std::unique_ptr<Statement> Parser::parse_for(uint32_t offset) {
   auto statement = node<ForStatement>(offset);
   statement->target = parse_target(false);
-  if (names(statement->target, program_->loop)) fail(statement->target.offset, "cannot assign to 'loop' in a for");
+  if (names(statement->target, program_->loop))
+    fail(statement->target.offset, "cannot assign to 'loop' in a for");
   expect_name("in");
   statement->iterable = below(*statement, parse_tuple(false));
   if (skip_name("if")) statement->condition = below(*statement, parse_expression());
@@ -264,8 +266,7 @@ Target Parser::parse_target(bool allows_namespace) {
   tuple.offset = offset;
   tuple.items.push_back(std::move(first));
   while (skip_operator(",")) {
-    const bool is_end =
-        peek().type == TokenType::kTagEnd || sees_operator(")") || sees_name("in");
+    const bool is_end = peek().type == TokenType::kTagEnd || sees_operator(")") || sees_name("in");
     if (is_end) break;
     tuple.items.push_back(parse_one_target(allows_namespace));
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ctime>
-#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
@@ -21,7 +20,7 @@ struct Limits {
   uint64_t n_steps = 2'000'000;              // nodes evaluated
   size_t n_bytes = size_t{16} << 20;         // of output, and of any one string
   size_t n_total_bytes = size_t{256} << 20;  // of all strings and lists made on the way
-  int depth = 100;                           // nesting of expressions and of calls
+  int depth = 100;                           // of calls, and of values in values
 };
 
 // line and column count from 1. `raised`: the template's own raise_exception, whose message is what() alone.

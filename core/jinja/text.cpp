@@ -9,6 +9,12 @@
 
 namespace minfer::jinja {
 
+namespace {
+
+constexpr size_t kPiecesPerStep = 16;
+
+}  // namespace
+
 size_t count_chars(std::string_view bytes) {
   const auto n = static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(), begins_char));
   return n + (!bytes.empty() && !begins_char(bytes[0]));
@@ -128,10 +134,11 @@ void TextBuilder::add(const Text& text) {
   for (const ByteRange& range : text.input) mark(begin + range.begin, begin + range.end);
 }
 
-void TextBuilder::fill(std::string_view piece, size_t n_times) {
-  if (piece.empty()) return;
+void TextBuilder::repeat(const Text& piece, size_t n_times) {
+  if (piece.bytes.empty()) return;
   runtime_.check_text_size(n_times);  // before the product, which could overflow
-  runtime_.check_text_size(bytes_.size() + piece.size() * n_times);
+  runtime_.check_text_size(bytes_.size() + piece.bytes.size() * n_times);
+  runtime_.step(n_times / kPiecesPerStep);
   for (size_t i = 0; i < n_times; ++i) add(piece);
 }
 

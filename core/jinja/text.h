@@ -57,7 +57,8 @@ class TextBuilder {
 
   void add(std::string_view bytes, bool is_input = false);
   void add(const Text& text);
-  void fill(std::string_view piece, size_t n_times);
+  void repeat(const Text& piece, size_t n_times);
+  void fill(std::string_view piece, size_t n_times) { repeat(Text{piece, {}}, n_times); }
   size_t size() const { return bytes_.size(); }
   std::string_view bytes() const { return bytes_; }
   const Text* finish();
