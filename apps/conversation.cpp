@@ -50,6 +50,8 @@ Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const Cha
 ExitCode Conversation::run(LineReader& reader) {
   bool interrupted_before = false;
   for (;;) {
+    scope_.clear();
+    throw_if_interrupted();
     const Typed typed = reader.read(scope_);
     switch (typed.kind) {
       case Typed::Kind::kEnd:
@@ -173,14 +175,13 @@ Generation Conversation::generate(const std::vector<TokenId>& prompt, std::strin
     write_stdout(shown_text(piece));
     last = piece.back();
   };
-  const Generation run = session_.generate(prompt, options, [&](std::string_view piece) {
+  Generation run = session_.generate(prompt, options, [&](std::string_view piece) {
     if (text.empty()) show(history_.prefill());
     show(piece);
     text += piece;
   });
-  scope_.clear();
+  if (text.empty() && !run.ids.empty()) show(history_.prefill());
   if (last != '\n') write_stdout("\n");
-  throw_if_interrupted();
   n_answers_ += 1;
   if (options_.timings) log_timings(Timings(run, std::nullopt, run.prefill_seconds + run.decode_seconds));
   return run;

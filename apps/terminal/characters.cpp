@@ -45,6 +45,13 @@ bool is_mark(uint32_t code) {
   return !is_control(code) && width(code) == 0;
 }
 
+// Where the point, or the byte that is none, before byte `end` begins.
+size_t previous_point(std::string_view text, size_t end) {
+  size_t begin = end - 1;
+  while (begin > 0 && end - begin < 4 && (static_cast<uint8_t>(text[begin]) & 0xc0) == 0x80) --begin;
+  return first_point(text.substr(begin, end - begin)).size == end - begin ? begin : end - 1;
+}
+
 }  // namespace
 
 size_t character_size(std::string_view text) {
@@ -60,14 +67,13 @@ size_t character_size(std::string_view text) {
 }
 
 size_t previous_character(std::string_view text, size_t at) {
-  // No character begins at a continuation byte of the one before; marks are passed over.
-  for (size_t begin = at; begin > 0;) {
+  size_t begin = at;
+  while (begin > 0) {
     const size_t end = begin;
-    do {
-      --begin;
-    } while (begin > 0 && end - begin < 4 && (static_cast<uint8_t>(text[begin]) & 0xc0) == 0x80);
-    if (first_point(text.substr(begin, end - begin)).size != end - begin) begin = end - 1;  // no UTF-8
-    if (begin == 0 || !is_mark(first_point(text.substr(begin)).code)) return begin;
+    begin = previous_point(text, end);
+    const Point point = first_point(text.substr(begin, end - begin));
+    if (is_mark(point.code)) continue;
+    return is_control(point.code) && end < at ? end : begin;  // nothing is drawn into a control character
   }
   return 0;
 }

@@ -17,7 +17,7 @@ std::string move(int n, char direction) {
 
 std::string joined(const std::vector<Row>& rows, size_t begin, size_t end) {
   std::string out;
-  for (size_t row = begin; row < end; ++row) out += (row > begin ? "\r\n" : "") + rows[row].text;
+  for (size_t row = begin; row < end; ++row) out += (row > begin ? "\n" : "") + rows[row].text;
   return out;
 }
 
@@ -187,7 +187,7 @@ void LineEditor::leave(const std::string& behind) {
   const LineLayout layout = lay_out(kPrompt, buffer_.text(), buffer_.text().size(), terminal_.size().columns);
   std::string out;
   erase_drawn(out, drawn_.empty() ? 0 : drawn_.size() - 1);
-  terminal_.write(out + joined(layout.rows, 0, layout.rows.size()) + behind + "\r\n");
+  terminal_.write(out + joined(layout.rows, 0, layout.rows.size()) + behind + "\n");
   first_row_ = 0;
 }
 

@@ -78,6 +78,7 @@ void Terminal::set_mode(bool signals) {
   mode.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | ISTRIP | IXON);
   mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN | ISIG);
   if (signals) mode.c_lflag |= ISIG;
+  mode.c_oflag |= OPOST | ONLCR;
   // Neither leaves a chance to put the terminal back.
   mode.c_cc[VQUIT] = mode.c_cc[VSUSP] = _POSIX_VDISABLE;
   mode.c_cc[VMIN] = 1;

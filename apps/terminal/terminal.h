@@ -18,8 +18,9 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Keys are neither shown nor collected into lines. While an answer is written Ctrl-C is a signal; while a
-  // message is edited it is a key like the others. What was typed in between is kept.
+  // Keys are neither shown nor collected into lines; a newline that is written begins a line. While an answer
+  // is written Ctrl-C is a signal; while a message is edited it is a key like the others. What was typed in
+  // between is kept.
   void answer_mode();
   void edit_mode();
 
