@@ -19,9 +19,10 @@
 namespace minfer {
 namespace {
 
-// --parallel auto. On a card a decode step of so many sequences takes little longer than one of a single one.
+// --parallel auto. On a card a step of so many sequences takes little longer than one of a single one; on the
+// CPU there is less to gain from each further one.
 constexpr int32_t kParallelCuda = 64;
-constexpr int32_t kParallelCpu = 8;
+constexpr int32_t kParallelCpu = 16;
 
 void warn_ignored(const std::set<std::string>& fields) {
   constexpr size_t kNamed = 12;
@@ -34,9 +35,8 @@ void warn_ignored(const std::set<std::string>& fields) {
   if (n > 0) spdlog::warn("--batch: unknown fields are ignored: {}", names);
 }
 
-// Each request that draws and has no seed gets its own, by its place in the file: neither what runs beside it
-// nor
-// --resume changes it.
+// Each request that draws and has no seed gets its own, by its place in the file: what runs beside it does
+// not change it, and --resume does not either.
 void settle_seeds(const Options& options, const GenerateOptions& defaults,
                   std::vector<BatchRequest>& requests) {
   const auto needs_seed = [](const BatchRequest& r) { return r.options.sampling.temp > 0 && !r.has_seed; };
@@ -101,7 +101,7 @@ std::unique_ptr<Engine> make_batch_engine(const Device& device, const Options& o
     return make_engine(device, options, file, tokenizer, n_wanted, kv_needs.front());
   } catch (const Error& error) {
     if (error.code() != ExitCode::kDevice || kv_needs.back() == kv_needs.front()) throw;
-    spdlog::warn("the largest request does not fit, smaller ones may: {}", error.what());
+    spdlog::warn("{}; trying with room for smaller requests only", error.what());
     return make_engine(device, options, file, tokenizer, n_wanted, kv_needs.back());
   }
 }
