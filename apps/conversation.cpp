@@ -22,6 +22,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
 }
 
+// What answers a command or a key: part of the dialogue, -q or not.
+void say(const std::string& line) {
+  write_stdout(line + "\n");
+}
+
 }  // namespace
 
 struct Conversation::Command {
@@ -59,7 +64,7 @@ ExitCode Conversation::run(LineReader& reader) {
       case Typed::Kind::kInterrupted:
         if (interrupted_before) return ExitCode::kInterrupted;
         interrupted_before = true;
-        spdlog::info("Ctrl-C again, or Ctrl-D, leaves");
+        say("Ctrl-C again, or Ctrl-D, leaves");
         break;
       case Typed::Kind::kMessage:
         interrupted_before = false;
@@ -81,8 +86,8 @@ bool Conversation::obey(const std::string& typed) {
   for (const Command& command : kCommands) {
     if (command.name == name) return (this->*command.run)(std::string(trimmed(typed.substr(name.size()))));
   }
-  spdlog::warn("{}: no such command; /help lists them, and // at the beginning sends a /",
-               gguf::printable(name));
+  spdlog::error("{}: no such command; /help lists them, and // at the beginning sends a /",
+                gguf::printable(name));
   return true;
 }
 
@@ -102,7 +107,7 @@ bool Conversation::help(const std::string&) {
 
 bool Conversation::clear(const std::string&) {
   history_.clear();
-  spdlog::info("forgotten");
+  say("forgotten");
   return true;
 }
 
@@ -110,22 +115,22 @@ bool Conversation::answer_again(const std::string&) {
   if (const auto message = history_.take_last()) {
     answer(*message);
   } else {
-    spdlog::warn("/regen: nothing was answered yet");
+    spdlog::error("/regen: nothing was answered yet");
   }
   return true;
 }
 
 bool Conversation::save(const std::string& path) {
   if (path.empty()) {
-    spdlog::warn("/save: needs a file to write to");
+    spdlog::error("/save: needs a file to write to");
     return true;
   }
   const nlohmann::ordered_json& messages = history_.messages();
   try {
     const bool replaced = replace_file(
         path, messages.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-    spdlog::info("{} messages written to {}{}", messages.size(), gguf::printable(path),
-                 replaced ? ", in place of what it held" : "");
+    say(fmt::format("{} messages written to {}{}", messages.size(), gguf::printable(path),
+                    replaced ? ", in place of what it held" : ""));
   } catch (const Error& error) {
     spdlog::error("/save {}", gguf::printable(error.what()));
   }
