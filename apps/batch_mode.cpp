@@ -138,7 +138,7 @@ ExitCode compute(const Options& options, const Device& device, const gguf::Reade
                           : device.is_cuda             ? kParallelCuda
                                                        : kParallelCpu;
     const auto engine = make_batch_engine(device, options, file, tokenizer, kv_needs, schedule.n_parallel);
-    schedule.n_batch_rows = engine->max_batch_rows();  // prompts are computed fastest in as large pieces as can be
+    schedule.n_batch_rows = engine->max_batch_rows();  // the larger its pieces, the sooner a prompt is done
     load_seconds = seconds_since_start();
     BatchProgress progress(n_requests, n_requests - kv_needs.size(), may_animate(options));
     stats = run.compute(*engine, schedule, progress);
