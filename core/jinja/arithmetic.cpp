@@ -234,7 +234,7 @@ std::optional<int64_t> parse_integer(std::string_view text, int base) {
   const std::string_view digits = without_underscores(text, storage);
   if (base < 2 || base > 36 || digits.empty() || !std::isalnum(static_cast<uint8_t>(digits[0])))
     return std::nullopt;
-  const std::string signed_digits = (is_negative ? "-" : "") + std::string(digits);
+  const std::string signed_digits = fmt::format("{}{}", is_negative ? "-" : "", digits);
   int64_t value = 0;
   const char* end = signed_digits.data() + signed_digits.size();
   const auto [stop, error] = std::from_chars(signed_digits.data(), end, value, base);

@@ -31,7 +31,7 @@ bool is_printable(uint32_t code) {
 
 std::string escaped_char(std::string_view character, char quote) {
   const uint32_t code = code_point(character);
-  if (code == static_cast<uint8_t>(quote) || code == '\\') return "\\" + std::string(character);
+  if (code == static_cast<uint8_t>(quote) || code == '\\') return fmt::format("\\{}", character);
   if (code == '\n') return "\\n";
   if (code == '\r') return "\\r";
   if (code == '\t') return "\\t";
