@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one call of a few minutes: tests, both engines against each other, speeds, probes. The
 # short table comes last. Exit 1 where anything failed.
 #
-#   scripts/gpu_check.sh [SECTION...]      sections: tests verify repeat refusals batch speed probes (default: all, in that order)
+#   scripts/gpu_check.sh [SECTION...]      sections: tests verify repeat refusals batch signals speed probes (default: all, in that order)
 #   MINFER_SECONDS=800 scripts/gpu_check.sh sanitize      compute-sanitizer on a tiny model, a run of its own
 #
 #   MINFER_BUILD        the build folder (default build/gpu), built anywhere with the same CPU architecture
@@ -38,7 +38,7 @@ mkdir -p "$logs"
 rm -f "$logs"/*
 head -c 2000 README.md >"$logs/prompt"  # 500 to 1200 tokens, by the vocabulary
 [ -x "$cli" ] || { echo "gpu_check: no $cli (MINFER_BUILD names the build folder)" >&2; exit 2; }
-[ $# -gt 0 ] || set -- tests verify repeat refusals batch speed probes
+[ $# -gt 0 ] || set -- tests verify repeat refusals batch signals speed probes
 
 failures=() table=()
 out_of_time() { [ $SECONDS -ge "$seconds" ]; }
@@ -90,6 +90,20 @@ refuses() {
     tail -n 3 "$logs/$name.log" | sed 's/^/     | /'
     fail "$name" "exit $rc, wanted $want"
   fi
+}
+
+# interrupted NAME DELAY COMMAND...: SIGINT so many seconds after its start ends it with 130, within a second.
+interrupted() {
+  local name=$1 delay=$2 pid begun rc=0
+  shift 2
+  timeout -s KILL 60 "$@" >"$logs/$name.log" 2>&1 &
+  pid=$!
+  sleep "$delay"
+  begun=$(date +%s.%N)
+  pkill -INT -P $pid || fail "$name" "had ended before the signal"
+  wait $pid || rc=$?
+  [ $rc -eq 130 ] || fail "$name" "exit $rc, wanted 130"
+  want "$name, s to the end" "$(date +%s.%N | awk -v start="$begun" '{ printf "%.2f", $1 - start }')" "<=" 1
 }
 
 # ---- the 7B file, written while the tests run
@@ -372,7 +386,7 @@ memcheck off"
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader 2>/dev/null ||
   echo "nvidia-smi: not there"
 "$cli" --version
-case " $* " in *" repeat "* | *" batch "* | *" speed "* | *" probes "*) start_big ;; esac
+case " $* " in *" repeat "* | *" batch "* | *" signals "* | *" speed "* | *" probes "*) start_big ;; esac
 for section in "$@"; do
   if ! declare -F "section_$section" >/dev/null; then
     fail "$section" "no such section"
