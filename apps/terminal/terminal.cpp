@@ -28,11 +28,22 @@ termios g_before;
 int g_wake[2] = {-1, -1};  // a pipe: SIGWINCH may come to any thread, and just before the main one waits
 std::atomic<bool> g_resized{false};
 
-// Async-signal-safe.
+// TCSANOW: waiting for the output would wait for ever where nobody reads it. Async-signal-safe.
+bool set(const termios& mode) {
+  int result;
+  do {
+    result = ::tcsetattr(STDIN_FILENO, TCSANOW, &mode);
+  } while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+// Async-signal-safe, and returns at once.
 void put_back() {
+  set(g_before);
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  if (::poll(&output, 1, 0) <= 0) return;
   [[maybe_unused]] const ssize_t n =
       ::write(STDOUT_FILENO, kBracketedPasteOff.data(), kBracketedPasteOff.size());
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
 
 extern "C" void on_resize(int) {
@@ -68,8 +79,8 @@ Terminal::Terminal() {
 
 Terminal::~Terminal() {
   std::signal(SIGWINCH, SIG_DFL);
-  at_forced_exit(nullptr);
   put_back();
+  at_forced_exit(nullptr);  // not before: a signal may end the process in between
   for (int& fd : g_wake) ::close(std::exchange(fd, -1));
 }
 
@@ -83,7 +94,7 @@ void Terminal::set_mode(bool signals) {
   mode.c_cc[VQUIT] = mode.c_cc[VSUSP] = _POSIX_VDISABLE;
   mode.c_cc[VMIN] = 1;
   mode.c_cc[VTIME] = 0;
-  if (::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode) != 0) fail("the terminal");
+  if (!set(mode)) fail("the terminal");
 }
 
 void Terminal::answer_mode() {
