@@ -275,7 +275,7 @@ struct Program {
   Body body;
 };
 
-// Nesting in the source; left of it is only what a stack holds for certain.
+// Nesting of expressions and statements in the source: what any stack holds.
 inline constexpr int kMaxNesting = 100;
 
 std::unique_ptr<const Program> parse(std::string_view source);  // throws Error

@@ -86,6 +86,7 @@ class BraceFormatter {
         runtime_.fail("replacement index out of range for positional arguments");
       return args_.positional[index];
     }
+    runtime_.look_through(args_.named.size());
     for (const NamedValue& argument : args_.named) {
       if (argument.name == name) return argument.value;
     }

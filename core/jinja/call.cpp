@@ -81,6 +81,7 @@ void Interpreter::bind_parameters(const Macro& macro, EvaluatedArgs& args, Scope
   size_t n_bound = 0;
   for (const Parameter& parameter : macro.parameters) {
     const std::string& name = program_.names[parameter.name];
+    runtime_.look_through(args.named.size() + scope.variables.size());
     const auto named = std::find_if(args.named.begin(), args.named.end(),
                                     [&](const NamedValue& argument) { return argument.name == name; });
     if (n_bound < args.positional.size()) {

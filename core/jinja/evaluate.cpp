@@ -103,6 +103,7 @@ Value Interpreter::evaluate(const Expr& expr) {
 
 Value Interpreter::evaluate_name(NameId name) {
   for (Scope* scope = scope_; scope; scope = scope->parent) {
+    runtime_.look_through(scope->variables.size());
     if (const Value* found = scope->find_here(name)) return *found;
   }
   if (is_global_[name]) return globals_[name];

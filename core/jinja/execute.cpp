@@ -182,6 +182,7 @@ void Interpreter::assign(const Target& target, const Value& value) {
   runtime_.set_place(target.offset);
   switch (target.type) {
     case Target::Type::kName:
+      runtime_.look_through(scope_->variables.size());
       scope_->set(target.name, value);
       return;
     case Target::Type::kTuple:

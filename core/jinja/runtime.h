@@ -33,6 +33,8 @@ class Runtime {
   }
   // Work on a text is paid for by its bytes, so that a step's time is bounded.
   void scan(size_t n_bytes) { step(n_bytes / kBytesPerStep); }
+  // So is looking through names.
+  void look_through(size_t n_names) { step(n_names / kNamesPerStep); }
   void take_bytes(size_t n);                   // of all that is made
   void check_text_size(size_t n_bytes) const;  // of one string
 
@@ -63,6 +65,7 @@ class Runtime {
 
  private:
   static constexpr size_t kBytesPerStep = 256;
+  static constexpr size_t kNamesPerStep = 32;
 
   struct Held {
     virtual ~Held() = default;

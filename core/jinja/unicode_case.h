@@ -12,7 +12,7 @@ namespace minfer::jinja {
 std::string upper_of(std::string_view character);
 std::string lower_of(std::string_view character);
 std::string title_of(std::string_view character);
-// Cased characters alone are upper or lower.
+// By their mappings: a character that has none is neither (Python knows some that are, as the ordinal ª).
 bool is_upper(std::string_view character);
 bool is_lower(std::string_view character);
 inline bool is_cased(std::string_view character) {

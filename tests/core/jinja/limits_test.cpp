@@ -98,6 +98,21 @@ TEST_CASE("jinja limits: steps", "[jinja][limits]") {
   CHECK(fails_with("{% set s = 'é' * 1000000 %}{% for i in range(100000) %}{{ s[i] }}{% endfor %}", steps));
 }
 
+TEST_CASE("jinja limits: many names are not looked through for nothing", "[jinja][limits]") {
+  std::string sets, parameters, arguments;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = "a" + std::to_string(i);
+    sets += "{% set " + name + " = 1 %}";
+    parameters += (i ? "," : "") + name;
+    arguments += (i ? "," : "") + name + "=1";
+  }
+  const std::string loop = "{% for i in range(100000) %}";
+  CHECK(fails_with(sets + loop + "{{ z }}{% endfor %}", "steps"));
+  CHECK(fails_with(
+      "{% macro f(" + parameters + ") %}{% endmacro %}" + loop + "{{ f(" + arguments + ") }}{% endfor %}",
+      "steps"));
+}
+
 TEST_CASE("jinja limits: strings, lists and all that is made", "[jinja][limits]") {
   const std::string one = "a string of more than 16777216 bytes",
                     all = "values take more than 268435456 bytes";
