@@ -1,5 +1,6 @@
 #include "apps/terminal/line_reader.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,21 +40,24 @@ class PlainReader final : public LineReader {
  private:
   enum class Line { kWhole, kInterrupted, kEnd };
 
+  // A signal may come just before the read begins, which then would not return: so it waits in steps.
   static Line read_line(AnswerScope& scope, std::string& text) {
-    char byte = 0;
+    constexpr int kStepMs = 200;
     for (;;) {
-      const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
-      if (n > 0) {
-        if (byte == '\n') return Line::kWhole;
-        text += byte;
-      } else if (n < 0 && errno == EINTR) {
-        if (!interrupted()) continue;
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      const int n_ready = ::poll(&input, 1, kStepMs);
+      if (interrupted()) {
         scope.clear();
         throw_if_interrupted();
         return Line::kInterrupted;
-      } else {
-        return Line::kEnd;
       }
+      if (n_ready <= 0) continue;
+      char byte = 0;
+      const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return Line::kEnd;
+      if (byte == '\n') return Line::kWhole;
+      text += byte;
     }
   }
 };
