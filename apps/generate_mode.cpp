@@ -7,6 +7,7 @@
 #include "apps/modes.h"
 #include "apps/output.h"
 #include "apps/prompt.h"
+#include "apps/terminal/characters.h"
 #include "apps/timings.h"
 #include "core/generator.h"
 #include "core/json_line.h"
@@ -16,7 +17,8 @@
 namespace minfer {
 namespace {
 
-// Where the answer goes: to stdout as it comes, or kept for a JSON object.
+// Where the answer goes: to stdout as it comes, or kept for a JSON object. A terminal gets no control
+// characters, which would be commands to it.
 class Answer {
  public:
   explicit Answer(bool kept) : kept_(kept) {}
@@ -25,19 +27,20 @@ class Answer {
     if (kept_) {
       text_ += piece;
     } else if (!piece.empty()) {
-      write_stdout(piece);
+      write_stdout(on_terminal_ ? shown_text(piece) : std::string(piece));
       last_ = piece.back();
     }
   }
   // What follows on a terminal begins on a line of its own; a file or a pipe gets the answer and nothing
   // else.
   void end() const {
-    if (!kept_ && last_ != '\n' && ::isatty(STDOUT_FILENO) == 1) write_stdout("\n");
+    if (!kept_ && last_ != '\n' && on_terminal_) write_stdout("\n");
   }
   const std::string& text() const { return text_; }
 
  private:
   bool kept_;
+  bool on_terminal_ = ::isatty(STDOUT_FILENO) == 1;
   char last_ = '\n';
   std::string text_;
 };
