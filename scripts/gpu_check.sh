@@ -345,6 +345,20 @@ section_batch() {
   for n in 1 8 9 16 32 64; do bench_note "$log" decode 64 "7B decode, $n behind 512 tokens each" $n; done
 }
 
+# While weights are loaded, a prompt is computed, tokens come, and records of a batch do.
+section_signals() {
+  wait_big || return
+  local run=("$cli" --device cuda -m "$big" -n -1 --ignore-eos -c 30000)
+  for _ in $(seq 40); do cat "$logs/prompt"; done >"$logs/long_prompt"  # some 25,000 tokens: a second of prefill
+  interrupted sigint_in_load_150_ms 0.15 "${run[@]}" -p "Once upon a time"
+  interrupted sigint_in_load_350_ms 0.35 "${run[@]}" -p "Once upon a time"
+  interrupted sigint_in_prefill 0.9 "${run[@]}" -f "$logs/long_prompt"
+  interrupted sigint_in_decode 2.0 "${run[@]}" -p "Once upon a time"
+  scripts/batch_check.py prompts 500 --words 48 --max-tokens 400 --ignore-eos >"$logs/batch_500.prompts"
+  interrupted sigint_in_batch 4.0 "$cli" --device cuda -m "$big" --batch "$logs/batch_500.prompts" --output "$logs/sigint.jsonl"
+  note "records kept by sigint_in_batch" "$(wc -l <"$logs/sigint.jsonl")"
+}
+
 # Every switch of the GEMM, on the same work.
 section_probes() {
   wait_big || return
