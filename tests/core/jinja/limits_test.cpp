@@ -101,7 +101,8 @@ TEST_CASE("jinja limits: steps", "[jinja][limits]") {
 TEST_CASE("jinja limits: many names are not looked through for nothing", "[jinja][limits]") {
   std::string sets, parameters, arguments;
   for (int i = 0; i < 20'000; ++i) {
-    const std::string name = "a" + std::to_string(i);
+    std::string name = "a";
+    name += std::to_string(i);
     sets += "{% set " + name + " = 1 %}";
     parameters += (i ? "," : "") + name;
     arguments += (i ? "," : "") + name + "=1";
