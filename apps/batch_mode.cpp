@@ -35,36 +35,44 @@ void warn_ignored(const std::set<std::string>& fields) {
   if (n > 0) spdlog::warn("--batch: unknown fields are ignored: {}", names);
 }
 
+bool draws_without_seed(const BatchRequest& request) {
+  return request.options.sampling.temp > 0 && !request.has_seed;
+}
+
 // Each request that draws and has no seed gets its own, by its place in the file: what runs beside it does
 // not change it, and --resume does not either.
 void settle_seeds(const Options& options, const GenerateOptions& defaults,
                   std::vector<BatchRequest>& requests) {
-  const auto needs_seed = [](const BatchRequest& r) { return r.options.sampling.temp > 0 && !r.has_seed; };
-  if (std::ranges::none_of(requests, needs_seed)) return;
+  if (std::ranges::none_of(requests, draws_without_seed)) return;
   const uint64_t run_seed = defaults.sampling.temp > 0 ? defaults.sampling.seed : seed_in_use(options);
-  if (options.batch.resume && !options.seed) {
-    spdlog::warn(
-        "--resume: without --seed, requests that set no seed draw other tokens than they would have");
-  }
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (needs_seed(requests[i])) requests[i].options.sampling.seed = derive_seed(run_seed, i);
+    if (draws_without_seed(requests[i])) requests[i].options.sampling.seed = derive_seed(run_seed, i);
   }
 }
 
-BatchFile read_batch(const Options& options, std::string_view input, const GenerateOptions& defaults) {
+BatchFile read_batch(const Options& options, std::string_view input, const GenerateOptions& defaults,
+                     const HParams& hparams) {
   const BatchFlags& flags = options.batch;
   BatchFile batch = parse_batch(split_batch(input, flags.format, flags.delimiter), flags.format, defaults);
   warn_ignored(batch.ignored_fields);
   if (batch.requests.empty()) spdlog::warn("--batch {}: holds no requests", flags.input);
   settle_seeds(options, defaults, batch.requests);
+  for (BatchRequest& request : batch.requests) {
+    if (!request.messages.is_null() && options.generation.n_ctx == 0)
+      request.options.n_ctx = chat_context(hparams);
+  }
   return batch;
 }
 
-Finished read_earlier(BatchOutput& output, const BatchFile& batch) {
+Finished read_earlier(const Options& options, BatchOutput& output, const BatchFile& batch) {
   const Finished before = read_finished(output.found(), batch.requests, output.name());
   const size_t n_cut = output.found().size() - before.n_bytes;
   if (n_cut > 0) spdlog::info("--resume: {} bytes of half a record are dropped", n_cut);
   if (before.n_records > 0) spdlog::info("--resume: {} records are kept", before.n_records);
+  if (before.n_records > 0 && !options.seed && std::ranges::any_of(batch.requests, draws_without_seed)) {
+    spdlog::warn(
+        "--resume: without --seed, requests that set no seed draw other tokens than they would have");
+  }
   output.keep(before.n_bytes);
   return before;
 }
@@ -122,7 +130,7 @@ void log_summary(size_t n_requests, size_t n_failed, const ScheduleStats& stats,
                stats.n_reused_tokens);
   spdlog::info("completions {:>8} tokens, {} near-ties (margin below {})", stats.n_generated_tokens,
                stats.n_near_ties, kNearTieMargin);
-  spdlog::info("time        {:>8.3f} s behind {:.3f} s of loading; {} with prefill among them", stats.seconds,
+  spdlog::info("time        {:>8.3f} s after {:.3f} s of loading; {} with prefill among them", stats.seconds,
                load_seconds, stats.n_generated_tokens > 0 ? fmt::format("{:.2f} tokens/s", rate) : "n/a");
   spdlog::info("peak memory {:>8.1f} MB", static_cast<double>(peak_memory_bytes()) / 1e6);
 }
@@ -159,9 +167,9 @@ ExitCode run_batch(const Options& options) {
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});
   file.prefetch();
   const HParams hparams = HParams::read(file);
-  const BatchFile batch = read_batch(options, input, generation_options(options, hparams));
+  const BatchFile batch = read_batch(options, input, generation_options(options, hparams), hparams);
   const auto chat_template = template_for(options, batch, file, *tokenizer);
-  const Finished before = read_earlier(output, batch);
+  const Finished before = read_earlier(options, output, batch);
   const size_t n_requests = batch.requests.size();
   BatchRun run(batch.requests, *tokenizer, options.model.substr(options.model.rfind('/') + 1), output,
                before);

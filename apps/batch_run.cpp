@@ -36,9 +36,10 @@ void BatchRun::prepare(size_t index, const PromptRules& rules, const HParams& hp
   if (!request.error.empty()) return fail(index, kInvalidRequest, request.error);
   try {
     auto prompt = encode_request(request, rules, tokenizer_);
-    const int32_t n_kv = kv_tokens_needed(hparams, static_cast<int32_t>(prompt.size()), request.options);
+    // Made once more by the scheduler: what cannot be is the request's fault, and no failure of the run.
+    const int32_t n_kv = Completion(hparams, tokenizer_, prompt, request.options).n_kv_tokens();
     queue_.push_back({std::move(prompt), request.options});
-    work_.push_back({index, n_kv});
+    work_.push_back({index, n_kv, is_chat(request, rules) ? rules.prefill_response : ""});
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
     fail(index, kInvalidRequest, error.what());
@@ -53,7 +54,8 @@ std::vector<int32_t> BatchRun::kv_needs() const {
 }
 
 ScheduleStats BatchRun::compute(Engine& engine, const ScheduleOptions& options, BatchProgress& progress) {
-  const auto done = [&](size_t i, const RequestResult& result) {
+  const auto done = [&](size_t i, RequestResult result) {
+    result.text.insert(0, work_[i].prefill);
     answer(work_[i].index, result);
     progress.finish_one();
   };

@@ -42,6 +42,7 @@ class BatchRun {
   struct Work {
     size_t index = 0;  // of the request
     int32_t n_kv_tokens = 0;
+    std::string prefill;  // what its answer begins with
   };
 
   std::span<const BatchRequest> requests_;

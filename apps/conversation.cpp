@@ -112,8 +112,8 @@ bool Conversation::clear(const std::string&) {
 }
 
 bool Conversation::answer_again(const std::string&) {
-  if (const auto message = history_.take_last()) {
-    answer(*message);
+  if (auto turn = history_.take_last()) {
+    if (!answer(turn->message)) history_.put_back(std::move(*turn));
   } else {
     spdlog::error("/regen: nothing was answered yet");
   }
@@ -141,7 +141,7 @@ bool Conversation::quit(const std::string&) {
   return false;
 }
 
-void Conversation::answer(const std::string& message) {
+bool Conversation::answer(const std::string& message) {
   ChatHistory::Prompt prompt;
   std::string text;
   Generation run;
@@ -149,18 +149,18 @@ void Conversation::answer(const std::string& message) {
     prompt = history_.ask(message);
   } catch (const Error& error) {  // the template's own refusal
     spdlog::error("{}", gguf::printable(error.what()));
-    return;
+    return false;
   }
   try {
     run = generate(prompt.ids, text);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
     spdlog::error("{}; {}", error.what(), kClearHint);
-    return;
+    return false;
   }
   if (run.ids.empty()) {
-    spdlog::info("stopped before the answer began: the message is not kept");
-    return;
+    spdlog::info("stopped before the answer began");
+    return false;
   }
   history_.add(message, prompt, text, run.ids);
   if (run.reason == FinishReason::kContextFull) {
@@ -169,6 +169,7 @@ void Conversation::answer(const std::string& message) {
   } else if (run.reason != FinishReason::kStop) {
     spdlog::info("stopped: {}", finish_reason_name(run.reason));
   }
+  return true;
 }
 
 Generation Conversation::generate(const std::vector<TokenId>& prompt, std::string& text) {

@@ -41,8 +41,8 @@ class Conversation {
   bool save(const std::string& path);
   bool quit(const std::string&);
 
-  // Nothing of a message that cannot be answered stays.
-  void answer(const std::string& message);
+  // False: no token of an answer came, and nothing of the message stays.
+  bool answer(const std::string& message);
   // Shows it as it comes. `text` is what was shown.
   Generation generate(const std::vector<TokenId>& prompt, std::string& text);
 

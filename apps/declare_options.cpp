@@ -36,7 +36,7 @@ void declare_generation(CLI::App& app, Options& options) {
   add_integer(app, "-n,--n-predict", generation.n_predict, kNPredictRange,
               "Tokens to generate at most; -1: until the context is full (default 512)");
   add_integer(app, "-c,--ctx-size", generation.n_ctx, {0, kMaxCount},
-              "Context: tokens of prompt and completion together; 0: as trained, in a conversation at most "
+              "Context: tokens of prompt and completion together; 0: as trained, in a chat at most "
               "8192; of a --perplexity window 512 (default 0)");
   add_texts(app, "--stop", generation.stop,
             "End before this text, which is not printed; may be given several times");
@@ -79,8 +79,9 @@ void declare_batch(CLI::App& app, Options& options) {
   const std::string by_null = "Prompts are plain text with NUL bytes between them";
   app.add_flag("--batch-null", by_null);  // counted, bound to nothing
   app.add_flag("--resume", batch.resume, "Keep what --output holds and do the rest");
-  add_integer_or_auto(app, "--parallel", batch.n_parallel, {1, 1024},
-                      "Sequences at once; auto: as many as fit (default auto)");
+  add_integer_or_auto(
+      app, "--parallel", batch.n_parallel, {1, 1024},
+      "Sequences at once; auto: what fits, at most 64 on a card, 16 on the CPU (default auto)");
 }
 
 void declare_model(CLI::App& app, Options& options) {

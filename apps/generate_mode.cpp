@@ -70,7 +70,8 @@ ExitCode run_generate(const Options& options) {
   const Device device = choose_device(options);
   const std::string input = read_prompt(options);
   // Waiting for a pipe is no loading.
-  const double waited = options.prompt == "-" ? seconds_since_start() : 0;
+  const bool from_stdin = options.prompt == "-" || options.prompt_file == "-";
+  const double waited = from_stdin ? seconds_since_start() : 0;
   spdlog::debug("loading {}", options.model);
   const gguf::Reader file = gguf::Reader::open(options.model);
   const auto tokenizer = Tokenizer::from_metadata(file.metadata(), {.pretokenizer = options.pretokenizer});

@@ -62,6 +62,15 @@ void check_belongs(const CLI::App& app, Mode mode) {
   only({"--temp", "--top-k", "--top-p", "--min-p", "--repeat-penalty", "--repeat-last-n",
         "--presence-penalty", "--frequency-penalty", "--logit-bias", "--seed", "--stop", "--ignore-eos"},
        {Mode::kGenerate, Mode::kConversation, Mode::kBatch}, "completions");
+  only({"-n"}, {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kVerify},
+       "completions and --verify");
+  only({"-c"},
+       {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kVerify, Mode::kPerplexity, Mode::kInfo},
+       "completions, --verify, --perplexity and --info");
+  only({"--chat"}, {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kTokenize, Mode::kVerify},
+       "completions, --tokenize and --verify");
+  only({"--parse-special"}, {Mode::kGenerate, Mode::kBatch, Mode::kTokenize, Mode::kVerify},
+       "raw prompts: completions, --tokenize and --verify");
   only({"--logprobs"}, {Mode::kGenerate, Mode::kBatch}, "--batch and a single prompt");
   only({"--json"}, {Mode::kGenerate, Mode::kBench, Mode::kProfile, Mode::kPerplexity, Mode::kListDevices},
        "a single prompt, --bench, --profile, --perplexity and --list-devices");
@@ -83,7 +92,31 @@ void read_batch_format(const CLI::App& app, BatchFlags& batch) {
   }
 }
 
+// Standard input can be read once.
+void check_stdin(const Options& options) {
+  const std::pair<const char*, std::string> readers[] = {
+      {"-p", options.prompt.value_or("")},
+      {"-f", options.prompt_file.value_or("")},
+      {"--system-file", options.system_file.value_or("")},
+      {"--chat-template", options.chat_template.value_or("")},
+      {"--batch", options.batch.input},
+      {"--perplexity", options.perplexity_file},
+  };
+  const char* first = nullptr;
+  for (const auto& [flag, value] : readers) {
+    if (value != "-") continue;
+    if (first != nullptr) {
+      throw Error(ExitCode::kUsage,
+                  std::string(first) + " - and " + flag + " -: standard input can be read once");
+    }
+    first = flag;
+  }
+}
+
 void check_chat(const CLI::App& app, const Options& options) {
+  if (options.chat && options.parse_special && options.mode != Mode::kBatch) {
+    throw Error(ExitCode::kUsage, "--parse-special: belongs to raw prompts, not to --chat");
+  }
   if (options.chat) return;
   // A batch holds chats of its own (messages), which these are for.
   for (const char* flag : {"--system-prompt", "--system-file", "--chat-template"}) {
@@ -195,6 +228,7 @@ Options parse_options(int argc, char** argv) {
   }
   check_belongs(app, options.mode);
   check_chat(app, options);
+  check_stdin(options);
   if (options.mode == Mode::kVersion || options.mode == Mode::kListDevices) return options;
   if (options.model.empty()) throw Error(ExitCode::kUsage, "-m: no model file given");
   if (options.mode == Mode::kBatch) read_batch_format(app, options.batch);

@@ -86,13 +86,22 @@ void ChatHistory::add(const std::string& user_text, const Prompt& prompt, std::s
   known_.push_back(std::move(known));
 }
 
-std::optional<std::string> ChatHistory::take_last() {
+std::optional<ChatHistory::Turn> ChatHistory::take_last() {
   if (known_.empty()) return std::nullopt;
+  Turn turn;
+  turn.known = std::move(known_.back());
   known_.pop_back();
+  turn.answer = std::move(messages_.back());
   messages_.erase(messages_.size() - 1);
-  auto text = messages_.back().at("content").get<std::string>();
+  turn.message = messages_.back().at("content").get<std::string>();
   messages_.erase(messages_.size() - 1);
-  return text;
+  return turn;
+}
+
+void ChatHistory::put_back(Turn turn) {
+  messages_.push_back(message("user", std::move(turn.message)));
+  messages_.push_back(std::move(turn.answer));
+  known_.push_back(std::move(turn.known));
 }
 
 void ChatHistory::clear() {

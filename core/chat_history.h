@@ -15,7 +15,21 @@
 namespace minfer {
 
 class ChatHistory {
+ private:
+  // The beginning of every prompt to come, unless the template renders it otherwise.
+  struct Known {
+    std::string text;
+    std::vector<TokenId> ids;
+    TokenId end = -1;  // ended the answer; stands behind ids only where the template goes on with its text
+  };
+
  public:
+  struct Turn {
+    std::string message;
+    nlohmann::ordered_json answer;
+    Known known;
+  };
+
   // Every answer begins with `prefill`. The template and the tokenizer must outlive this.
   ChatHistory(const ChatTemplate& chat_template, const Tokenizer& tokenizer,
               const std::optional<std::string>& system, std::string prefill = {});
@@ -32,9 +46,10 @@ class ChatHistory {
   void add(const std::string& message, const Prompt& prompt, std::string_view text,
            std::span<const TokenId> ids);
 
-  // Takes the last answer and the message that it answered out again and returns the message; nothing where
-  // there is none.
-  std::optional<std::string> take_last();
+  // Takes the last message and its answer out; nothing where there is none.
+  std::optional<Turn> take_last();
+  // Behind what there is now.
+  void put_back(Turn turn);
   // All but the system message.
   void clear();
 
@@ -42,12 +57,6 @@ class ChatHistory {
   const std::string& prefill() const { return prefill_; }
 
  private:
-  // The beginning of every prompt to come, unless the template renders it otherwise.
-  struct Known {
-    std::string text;
-    std::vector<TokenId> ids;
-    TokenId end = -1;  // ended the answer; stands behind ids only where the template goes on with its text
-  };
   static void append_answer(const Tokenizer& tokenizer, std::string_view text, std::span<const TokenId> ids,
                             Known& known);
 

@@ -66,13 +66,13 @@ std::optional<ChatTemplate> ChatTemplate::from_metadata(const gguf::Metadata& me
 
 RenderedPrompt ChatTemplate::render(const nlohmann::ordered_json& messages,
                                     const RenderOptions& options) const {
-  nlohmann::ordered_json variables{{"bos_token", bos_token_},
-                                   {"eos_token", eos_token_},
-                                   {"add_generation_prompt", options.add_generation_prompt}};
-  if (options.variables) variables.update(*options.variables);
+  const nlohmann::ordered_json variables{{"bos_token", bos_token_},
+                                         {"eos_token", eos_token_},
+                                         {"add_generation_prompt", options.add_generation_prompt}};
+  nlohmann::ordered_json input{{"messages", messages}};
+  if (options.variables) input.update(*options.variables);
   try {
-    jinja::Rendered rendered =
-        template_->render({{"messages", messages}}, variables, options.now ? *options.now : local_time());
+    jinja::Rendered rendered = template_->render(input, variables, options.now ? *options.now : local_time());
     return {std::move(rendered.text), std::move(rendered.input)};
   } catch (const jinja::Error& error) {
     throw fault(ExitCode::kUsage, name_, error);

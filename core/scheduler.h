@@ -43,10 +43,11 @@ struct ScheduleStats {
 // Runs every request and hands each result to `done` when it is there, in the order of completion. A step
 // holds one row for every decoding sequence and chunks of prompts beside them; requests are admitted in order
 // as others finish and KV room (prompt + what may come) allows; a prefix that a request shares with one under
-// way is computed once and copied. The schedule depends on the requests and the options alone, never on time:
-// runs are reproducible. `progress`, where given, is called after every step with the stats so far. A request
-// that fails (too long, no room even alone, not finite) is a result with an error. Throws Error(kInterrupted)
-// on Ctrl-C; whatever `done` throws passes through; every sequence is freed.
+// way is computed once and copied. The schedule depends on the requests, the options and the
+// engine's KV room, never on time: runs are reproducible. `progress`, where given, is called after every step
+// with the stats so far. A request that fails (too long, no room even alone, not finite) is a result with an
+// error. Throws Error(kInterrupted) on Ctrl-C; whatever `done` throws passes through; every sequence is
+// freed.
 ScheduleStats run_requests(Engine& engine, const Tokenizer& tokenizer, std::span<const Request> requests,
                            const ScheduleOptions& options,
                            const std::function<void(size_t index, RequestResult)>& done,

@@ -53,7 +53,7 @@ Json parse_object(std::string_view text) {
   } catch (const Json::parse_error& error) {
     throw Error(ExitCode::kUsage, fmt::format("not JSON, from byte {} on", error.byte));
   } catch (const Json::out_of_range&) {
-    throw Error(ExitCode::kUsage, "not JSON: a number that is too large");
+    throw Error(ExitCode::kUsage, "a number that is too large");
   }
   if (!value.is_object())
     throw Error(ExitCode::kUsage, "not a JSON object, but " + std::string(value.type_name()));

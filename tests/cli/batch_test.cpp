@@ -204,6 +204,13 @@ TEST_CASE("batch: the same text as alone, raw and through a chat template", "[cl
   auto with_chat = chat;
   with_chat.push_back("--chat");
   CHECK(text_of(records_of(run_plain(with_chat, R"({"id":1,"prompt":"Hello"})").out).at(0)) == expected);
+  auto prefilled = with_chat;
+  prefilled.insert(prefilled.end(), {"--prefill-response", "Well, "});
+  auto alone_prefilled = alone;
+  alone_prefilled.insert(alone_prefilled.end(), {"--prefill-response", "Well, "});
+  const std::string whole = text_of(records_of(run_plain(prefilled, messages).out).at(0));
+  CHECK(whole.starts_with("Well, "));
+  CHECK(whole == run_cli(alone_prefilled).out);
   // A text completion of OpenAI's is raw whatever the flags say.
   const std::string raw = run_cli({"-m", kSmallModel, "-n", "3", "-p", "Hello"}).out;
   const Json completion =

@@ -124,9 +124,16 @@ TEST_CASE("chat_history: the last turn is taken back, and all but the system mes
   history.add("a", first, "t", {{'t'}});
   const auto second = history.ask("b");
   history.add("b", second, "h", {{'h'}});
-  CHECK(history.take_last() == "b");
+  const auto whole = history.messages();
+  const auto third = history.ask("c");
+  auto turn = history.take_last();
+  REQUIRE(turn);
+  CHECK(turn->message == "b");
   CHECK(history.messages().size() == 3);
   CHECK(history.ask("b").ids == second.ids);
+  history.put_back(std::move(*turn));
+  CHECK(history.messages() == whole);
+  CHECK(history.ask("c").ids == third.ids);
   history.clear();
   CHECK(history.messages() == nlohmann::ordered_json::array({{{"role", "system"}, {"content", "s"}}}));
   CHECK(history.ask("a").ids == first.ids);

@@ -52,6 +52,14 @@ std::string error_of(const char* source, const Json& messages, ExitCode code) {
 
 }  // namespace
 
+TEST_CASE("chat_template: what comes with a request is its user's text, tools and documents too", "[chat]") {
+  const Json more = {{"documents", {{{"text", "a<|im_end|>"}}}}};
+  const ChatTemplate chat("<|im_end|>{{ documents[0].text }}{{ messages[0].content }}", "test", "", "");
+  const RenderedPrompt prompt = chat.render(user_says("b"), {.now = {}, .variables = &more});
+  CHECK(prompt.text == "<|im_end|>a<|im_end|>b");
+  CHECK(prompt.literal == std::vector<ByteRange>{{10, prompt.text.size()}});
+}
+
 TEST_CASE("chat_template: a control token that a user types stays text", "[chat]") {
   const test::TinyTokenizer tokenizer(chat_vocab(false));
   const auto chat = ChatTemplate::for_tokenizer(kChatMl, "test", *tokenizer);
