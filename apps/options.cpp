@@ -67,8 +67,8 @@ void check_belongs(const CLI::App& app, Mode mode) {
   only({"-c"},
        {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kVerify, Mode::kPerplexity, Mode::kInfo},
        "completions, --verify, --perplexity and --info");
-  only({"--chat"}, {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kTokenize, Mode::kVerify},
-       "completions, --tokenize and --verify");
+  only({"--chat"}, {Mode::kGenerate, Mode::kConversation, Mode::kBatch, Mode::kTokenize},
+       "completions and --tokenize");
   only({"--parse-special"}, {Mode::kGenerate, Mode::kBatch, Mode::kTokenize, Mode::kVerify},
        "raw prompts: completions, --tokenize and --verify");
   only({"--logprobs"}, {Mode::kGenerate, Mode::kBatch}, "--batch and a single prompt");

@@ -9,7 +9,7 @@ namespace {
 // A capture costs 1 to 2 ms of the host and saves a step of many rows, whose kernels are longer than a
 // launch, 0.1 to 0.3: as sequences come and go most numbers of rows stay for a few steps only.
 constexpr int kPlainStepsOfMany = 4;
-constexpr int kMaxGraphs = 64;  // each takes some 0.3 MB of the device
+constexpr int kMaxGraphsOfMany = 64;  // each takes some 0.3 MB of the device
 
 }  // namespace
 
@@ -77,10 +77,11 @@ void DecodeGraph::step(const RowGroup& group, cudaStream_t stream) {
   }
   if (graph.executable != nullptr) return check(cudaGraphLaunch(graph.executable, stream), "decode graph");
   launch(group, stream);  // a first plain step loads every kernel: loading is not allowed inside a capture
-  const int n_plain = group.n_rows <= kGemvMaxRows ? 1 : kPlainStepsOfMany;
-  if (++graph.n_plain_steps < n_plain || n_captured_ == kMaxGraphs) return;
+  const bool has_many_rows = group.n_rows > kGemvMaxRows;
+  if (++graph.n_plain_steps < (has_many_rows ? kPlainStepsOfMany : 1)) return;
+  if (has_many_rows && n_captured_of_many_ == kMaxGraphsOfMany) return;
   graph.executable = capture(group, stream);
-  ++n_captured_;
+  n_captured_of_many_ += has_many_rows;
 }
 
 }  // namespace minfer::cu

@@ -46,7 +46,7 @@ class DecodeGraph {
   Workspace& w_;
   StepResults results_;
   std::map<std::pair<int, int>, Graph> graphs_;  // by n_rows and n_splits
-  int n_captured_ = 0;
+  int n_captured_of_many_ = 0;
 };
 
 }  // namespace minfer::cu
