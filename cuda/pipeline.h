@@ -1,8 +1,8 @@
 // The fixed sequence of kernels that takes token ids to logits. Three regimes: up to kGemvMaxRows rows read
 // the weights from their blocks; more of them go through the GEMM, up to kMaxGemmSplitRows with K in parts
 // where that pays. In the head it is the rows that want a result which count. Inside a regime a row's result
-// has the same bits whatever stands beside it, but that rows which are alone in their sequence (decode)
-// attend by another kernel than those of a piece of a prompt.
+// has the same bits whatever stands beside it, but that the first rows of a batch, as far as they are alone in
+// their sequence (decode), attend by another kernel than those behind them (pieces of prompts).
 #pragma once
 
 #include <cuda_runtime_api.h>
