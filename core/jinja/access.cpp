@@ -19,7 +19,8 @@ std::string object_name(const Value& object) {
 }
 
 Value no_attribute(Runtime& runtime, const Value& object, std::string_view name) {
-  return runtime.undefined(fmt::format("'{}' has no attribute {}", object_name(object), quoted(name)));
+  return runtime.undefined(
+      fmt::format("'{}' has no attribute {}", object_name(object), quoted(name.substr(0, 100))));
 }
 
 Value no_element(Runtime& runtime, const Value& object, const Value& key) {
@@ -273,7 +274,9 @@ Value get_path(Runtime& runtime, const Value& object, const Value& path, const V
   Value at = object;
   const Text& whole = path.as_text();
   std::string_view rest = whole.bytes;
+  runtime.scan(rest.size());
   while (true) {
+    runtime.step();
     const size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
     const bool is_index = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;

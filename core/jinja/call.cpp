@@ -46,6 +46,7 @@ void Interpreter::spread_named(const Value& more, EvaluatedArgs& args) {
   if (!more.is(Kind::kDict)) {
     runtime_.fail(fmt::format("an argument after ** must be a mapping, not {}", type_name(more)));
   }
+  runtime_.step(more.as_dict().entries.size());
   for (const auto& [key, value] : more.as_dict().entries) {
     if (!key.is_text()) runtime_.fail("keywords must be strings");
     args.named.push_back({key.as_text().bytes, value});

@@ -74,6 +74,7 @@ Value list_remove(Rt& rt, const Value& self, const Args& args) {
   auto& items = self.as_list().items;
   const size_t at = position_of(rt, self, bound[0]);
   if (at == items.size()) rt.fail("the item is not in the list");
+  rt.step(items.size() - at);
   items.erase(items.begin() + static_cast<std::ptrdiff_t>(at));
   return {};
 }

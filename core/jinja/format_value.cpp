@@ -121,7 +121,8 @@ int64_t read_size(Runtime& runtime, std::string_view bytes, size_t& at) {
 
 void pad(Runtime& runtime, const Text& text, std::string_view fill, char align, int64_t width,
          TextBuilder& out) {
-  if (width > 0) runtime.check_text_size(static_cast<size_t>(width));
+  width = std::max<int64_t>(width, 0);
+  runtime.check_text_size(static_cast<size_t>(width));
   const auto n_chars = static_cast<int64_t>(count_chars(text));
   const auto n_padding = static_cast<size_t>(std::max<int64_t>(width - n_chars, 0));
   const size_t n_before = align == '>' ? n_padding : align == '^' ? n_padding / 2 : 0;

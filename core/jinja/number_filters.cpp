@@ -12,6 +12,9 @@ namespace {
 
 using Rt = Runtime;  // in every signature below
 
+// To read a digit takes longer than to pass a byte.
+constexpr size_t kScansPerNumber = 8;
+
 Value absolute(Rt& rt, const Value& input, const Args& args) {
   const BoundArgs bound(rt, "abs", args, {});
   const Value number = require_number(rt, input, "abs()");
@@ -19,10 +22,11 @@ Value absolute(Rt& rt, const Value& input, const Args& args) {
   return number.as_int() < 0 ? negate(rt, number) : number;
 }
 
-std::optional<Value> int_of(const Value& input, int base) {
+std::optional<Value> int_of(Rt& rt, const Value& input, int base) {
   if (input.is_integral()) return Value::integer(input.as_int());
   std::optional<int64_t> whole;
   if (input.is_text()) {
+    rt.scan(input.as_text().bytes.size() * kScansPerNumber);
     whole = parse_integer(input.as_text().bytes, base);
     if (!whole) {
       const auto real = parse_real(input.as_text().bytes);
@@ -40,7 +44,7 @@ Value int_filter(Rt& rt, const Value& input, const Args& args) {
   if (input.is_undefined()) fail_undefined(rt, input);
   const int64_t base = bound.integer_or(1, 10);
   if (base != 0 && (base < 2 || base > 36)) rt.fail("int: base must be 0 or from 2 to 36");
-  const auto whole = int_of(input, static_cast<int>(base));
+  const auto whole = int_of(rt, input, static_cast<int>(base));
   return whole ? *whole : bound.has(0) ? bound[0] : Value::integer(0);
 }
 
@@ -48,6 +52,7 @@ Value float_filter(Rt& rt, const Value& input, const Args& args) {
   const BoundArgs bound(rt, "float", args, {"default"});
   if (input.is_undefined()) fail_undefined(rt, input);
   if (input.is_number()) return Value::real(input.as_real());
+  if (input.is_text()) rt.scan(input.as_text().bytes.size() * kScansPerNumber);
   const auto real = input.is_text() ? parse_real(input.as_text().bytes) : std::nullopt;
   return real ? Value::real(*real) : bound.has(0) ? bound[0] : Value::real(0);
 }

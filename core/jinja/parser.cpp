@@ -24,8 +24,8 @@ std::string described(const Token& token) {
 }  // namespace
 
 Parser::Parser(std::string_view source) {
-  // Offsets are 32 bits wide.
-  constexpr size_t kMaxSource = size_t{1} << 26;
+  // Parsing takes no steps: the size alone bounds its time and memory. Offsets are 32 bits wide, too.
+  constexpr size_t kMaxSource = size_t{1} << 20;
   if (source.size() > kMaxSource) {
     throw Error(fmt::format("a template of more than {} bytes ({})", kMaxSource, source.size()), 1, 1);
   }

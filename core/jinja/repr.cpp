@@ -17,6 +17,7 @@ bool is_printable(uint32_t code) {
   struct Range {
     uint32_t first, last;
   };
+  if (code >= 0x20 && code < 0x7f) return true;
   static constexpr Range kRanges[] = {
       {0x00, 0x1f},       {0x7f, 0xa0},        {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},
       {0x6dd, 0x6dd},     {0x70f, 0x70f},      {0x890, 0x891},     {0x8e2, 0x8e2},     {0x1680, 0x1680},
@@ -44,6 +45,9 @@ char quote_for(std::string_view bytes) {
   const bool has_single = bytes.find('\'') != std::string_view::npos;
   return has_single && bytes.find('"') == std::string_view::npos ? '"' : '\'';
 }
+
+// To escape a character takes longer than to pass its bytes.
+constexpr size_t kScansPerRepr = 8;
 
 class ReprWriter {
  public:
@@ -91,6 +95,7 @@ class ReprWriter {
         return out_.add(
             fmt::format("<LoopContext {}/{}>", value.as_loop().index + 1, value.as_loop().items.size()));
       default:
+        runtime_.scan(value.as_callable().name.size() * kScansPerRepr);
         return out_.add(fmt::format("<{} {}>", value.as_callable().macro ? "Macro" : "function",
                                     quoted(value.as_callable().name)));
     }
@@ -99,7 +104,7 @@ class ReprWriter {
   void write_text(const Text& text) {
     const char quote = quote_for(text.bytes);
     const std::string_view mark(&quote, 1);
-    runtime_.scan(text.bytes.size());
+    runtime_.scan(text.bytes.size() * kScansPerRepr);
     out_.add(mark);
     for_each_char(text, [&](std::string_view character, bool is_input) {
       out_.add(escaped_char(character, quote), is_input);

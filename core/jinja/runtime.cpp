@@ -32,6 +32,13 @@ void Runtime::out_of_steps() const {
   fail(fmt::format("the template takes more than {} steps", limits_.n_steps));
 }
 
+Runtime::FilterLevel::FilterLevel(Runtime& runtime) : runtime_(runtime) {
+  if (runtime.filter_level_ >= runtime.limits_.depth) {
+    runtime.fail(fmt::format("filters nested more than {} deep", runtime.limits_.depth));
+  }
+  ++runtime.filter_level_;
+}
+
 void Runtime::take_bytes(size_t n) {
   const size_t left = limits_.n_total_bytes - n_bytes_made_;
   if (n > left) {

@@ -35,6 +35,16 @@ class Runtime {
   void scan(size_t n_bytes) { step(n_bytes / kBytesPerStep); }
   // So is looking through names.
   void look_through(size_t n_names) { step(n_names / kNamesPerStep); }
+  // One level of a filter that applies another by its name: arguments can chain them without end.
+  class FilterLevel {
+   public:
+    explicit FilterLevel(Runtime& runtime);
+    ~FilterLevel() { --runtime_.filter_level_; }
+    FilterLevel(const FilterLevel&) = delete;
+
+   private:
+    Runtime& runtime_;
+  };
   void take_bytes(size_t n);                   // of all that is made
   void check_text_size(size_t n_bytes) const;  // of one string
 
@@ -85,6 +95,7 @@ class Runtime {
   uint64_t n_steps_left_;
   size_t n_bytes_made_ = 0;
   uint32_t place_ = 0;
+  int filter_level_ = 0;
 
   std::deque<Text> texts_;
   std::deque<std::string> bytes_;

@@ -36,6 +36,7 @@ Value map(Rt& rt, const Value& input, const Args& args) {
   const std::string_view name = name_argument(rt, args, "filter");
   const Filter filter = find_filter(name);
   if (!filter) rt.fail(fmt::format("no filter named {}", quoted(name.substr(0, 100))));
+  const Runtime::FilterLevel level(rt);
   for (const Value& item : iterate(rt, input)) rt.append(*mapped, filter(rt, item, without_first(args, 1)));
   return Value::list(mapped);
 }
@@ -47,6 +48,7 @@ bool passes(Rt& rt, const Value& value, const Args& args, size_t first) {
   const std::string_view name = name_argument(rt, rest, "test");
   const Test test = find_test(name);
   if (!test) rt.fail(fmt::format("no test named {}", quoted(name.substr(0, 100))));
+  const Runtime::FilterLevel level(rt);
   return test(rt, value, without_first(rest, 1));
 }
 

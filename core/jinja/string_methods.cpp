@@ -67,6 +67,7 @@ struct Stretch {
 };
 
 std::optional<Stretch> stretch(Rt& rt, const Text& text, const BoundArgs& bound) {
+  rt.scan(text.bytes.size());
   const auto n_chars = static_cast<int64_t>(count_chars(text));
   const auto position = [&](size_t i, int64_t fallback) {
     const int64_t given = bound.integer_or(i, fallback);
@@ -111,6 +112,7 @@ Value count(Rt& rt, const Value& self, const Args& args) {
   int64_t n_found = 0;
   for (size_t at = find_bytes(bytes, needle); at != std::string_view::npos;
        at = find_bytes(bytes, needle, at + needle.size())) {
+    rt.step();
     ++n_found;
   }
   return Value::integer(n_found);
@@ -138,6 +140,7 @@ Value remove_affix(Rt& rt, const Value& self, const Args& args) {
   const Text& text = self.as_text();
   const std::string_view affix = bound.text(0).bytes;
   const size_t n = text.bytes.size();
+  rt.scan(std::min(n, affix.size()));
   if (!(at_end ? text.bytes.ends_with(affix) : text.bytes.starts_with(affix))) return self;
   return Value::text(slice_bytes(rt, text, at_end ? 0 : affix.size(), at_end ? n - affix.size() : n));
 }

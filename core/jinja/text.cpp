@@ -149,6 +149,7 @@ const Text* TextBuilder::finish() {
 const Text* slice_bytes(Runtime& runtime, const Text& text, size_t begin, size_t end) {
   if (begin == 0 && end == text.bytes.size()) return &text;
   const std::string_view bytes = text.bytes.substr(begin, end - begin);
+  runtime.scan(bytes.size());  // a new text's characters are counted anew
   const auto by_end = [](const ByteRange& range, size_t at) { return range.end <= at; };
   auto range = std::lower_bound(text.input.begin(), text.input.end(), begin, by_end);
   std::vector<ByteRange> input;

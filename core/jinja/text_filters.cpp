@@ -104,6 +104,7 @@ Value truncate(Rt& rt, const Value& input, const Args& args) {
   const Text dots{"...", {}};
   const Text& end = bound.has(2) ? bound.text(2) : dots;
   const int64_t length = bound.integer_or(0, 255), leeway = bound.integer_or(3, 5);
+  rt.scan(text.bytes.size());
   const auto n_end = static_cast<int64_t>(count_chars(end));
   if (length < n_end)
     rt.fail(fmt::format("truncate: expected a length of at least {}, got {}", n_end, length));

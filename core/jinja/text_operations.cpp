@@ -167,7 +167,8 @@ const Text* join(Runtime& runtime, const std::vector<Value>& items, const Text& 
 }
 
 const Text* center(Runtime& runtime, const Text& text, int64_t width, std::string_view fill) {
-  if (width > 0) runtime.check_text_size(static_cast<size_t>(width));
+  width = std::max<int64_t>(width, 0);
+  runtime.check_text_size(static_cast<size_t>(width));
   const auto n_padding = std::max<int64_t>(width - static_cast<int64_t>(count_chars(text)), 0);
   const int64_t n_before = n_padding / 2 + (n_padding & width & 1);
   TextBuilder out(runtime);

@@ -1,4 +1,6 @@
 // Templates come from strangers: whatever they do, an error or a text within the limits, and soon.
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "tests/core/jinja/rendering.h"
@@ -21,10 +23,25 @@ bool fails_with(const std::string& source, const std::string& part, const jinja:
   return !message.empty() && message.find(part) != std::string::npos;
 }
 
+// `use`, a hundred times, takes more steps than its nodes alone would.
+bool runs_out(const std::string& use) {
+  jinja::Limits few;
+  few.n_steps = 4000;
+  Json names = Json::object();
+  for (int i = 0; i < 1000; ++i) names[fmt::format("k{}", i)] = i;
+  const Json variables = {{"r", std::string(2000, 'a')},         {"s", std::string(100'000, 'a')},
+                          {"t", std::string(99'999, 'a') + "b"}, {"digits", std::string(100'000, '1')},
+                          {"zeros", std::vector<int>(1000, 0)},  {"names", names}};
+  const std::string message =
+      failure("{% for i in range(100) %}{% set _ = " + use + " %}{% endfor %}", few, variables);
+  UNSCOPED_INFO(use << " -> " << message);
+  return message.find("more than 4000 steps") != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("jinja limits: nesting in the source is refused, not recursed into", "[jinja][limits]") {
-  constexpr size_t kMany = 100'000;
+  constexpr size_t kMany = 50'000;
   const std::string deep = "nested more than 100 deep";
   for (const char* opener :
        {"(", "[", "{'a':", "f(", "x[", "-", "+", "not ", "x.y(", "(-", "a|b(", "x is y("}) {
@@ -238,4 +255,52 @@ TEST_CASE("jinja limits: patterns that are slow to search for", "[jinja][limits]
     CHECK(!render(source + use).text.empty());
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
+
+TEST_CASE("jinja limits: work that grows with a value is paid for", "[jinja][limits]") {
+  CHECK(!runs_out("[r, s, t, digits, zeros, names]"));
+  CHECK(runs_out("zeros.remove(0)"));
+  CHECK(runs_out("digits|int"));
+  CHECK(runs_out("digits|float"));
+  CHECK(runs_out("s.removeprefix('a')|length"));
+  CHECK(runs_out("s.removesuffix('a')|length"));
+  CHECK(runs_out("s.removesuffix(t)"));
+  CHECK(runs_out("s.startswith('b')"));
+  CHECK(runs_out("s.endswith('b', 1)"));
+  CHECK(runs_out("s|truncate(200000)"));
+  CHECK(runs_out("r.count('a')"));
+  CHECK(runs_out("dict(**names)"));
+  CHECK(runs_out("[r]|string"));
+  jinja::Limits few;
+  few.n_steps = 500;
+  CHECK(fails_with("{% set l = [] %}{% set _ = l.append(l) %}{{ l|map(attribute='0' ~ '.0' * 1000)|length }}",
+                   "more than 500 steps", few));
+}
+
+TEST_CASE("jinja limits: filters that apply filters do not recurse without end", "[jinja][limits]") {
+  CHECK(fails_with("{{ 'a'|map(*(['map'] * 300000)) }}", "filters nested more than 100 deep"));
+  CHECK(fails_with("{{ 'a'|map(*(['map'] * 300000 + ['select', 'odd'])) }}", "nested more than 100 deep"));
+  CHECK(render("{{ ['ab']|map('map', 'upper')|first|first }}").text == "A");
+  CHECK(render("{{ ['ab']|map('select', 'eq', 'b')|first|first }}").text == "b");
+}
+
+TEST_CASE("jinja limits: long names are cut in messages", "[jinja][limits]") {
+  const std::string message = failure("{{ {}['x' * 100000].y }}");
+  CHECK(message.find("has no attribute 'xxx") != std::string::npos);
+  CHECK(message.size() < 200);
+}
+
+TEST_CASE("jinja limits: the size of a template", "[jinja][limits]") {
+  constexpr size_t kMost = 1'048'576;
+  CHECK(render(std::string(kMost, 'x')).text.size() == kMost);
+  CHECK(fails_with(std::string(kMost + 1, 'x'), "a template of more than 1048576 bytes (1048577)"));
+}
+
+TEST_CASE("jinja limits: the smallest width is none", "[jinja][limits]") {
+  const std::string least = "(-9223372036854775807 - 1)";
+  for (const std::string& use : {"'x'.center(" + least + ")", "'x'|center(" + least + ")",
+                                 "'x'.ljust(" + least + ")", "'x'.rjust(" + least + ")"}) {
+    INFO(use);
+    CHECK(render("{{ " + use + " }}").text == "x");
+  }
 }
