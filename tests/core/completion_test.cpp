@@ -179,7 +179,7 @@ TEST_CASE("completion: a bias or a stop string that cannot be is refused", "[com
     FAIL("not refused");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kUsage);
-    CHECK(std::string(error.what()).find("--logit-bias") != std::string::npos);
+    CHECK(std::string(error.what()).find("logit bias") != std::string::npos);
     CHECK(std::string(error.what()).find(std::to_string(kTinyVocab)) != std::string::npos);
   }
 }
