@@ -114,12 +114,14 @@ Sampler::Sampler(const SamplerOptions& options, int32_t n_vocab)
     : options_(options), n_vocab_(n_vocab), random_(options.seed) {
   for (const auto& [id, bias] : options_.logit_bias) {
     if (id < 0 || id >= n_vocab) {
-      throw Error(ExitCode::kUsage, fmt::format("logit bias: no token {}, the vocabulary has {} (0..{})",
-                                                id, n_vocab, n_vocab - 1));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("logit bias (--logit-bias): no token {}, the vocabulary has {} (0..{})", id,
+                              n_vocab, n_vocab - 1));
     }
     if (std::isnan(bias) || bias == kInf) {
-      throw Error(ExitCode::kUsage,
-                  fmt::format("logit bias: {} for token {}, needs a number or -inf", bias, id));
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("logit bias (--logit-bias): {} for token {}, needs a number or -inf", bias, id));
     }
   }
 }
