@@ -3,8 +3,10 @@
 // Few rows are one row of tiles, and of those a narrow B has fewer than the card has SMs: 3584 rows of B are
 // 56 tiles of 64, so that 76 of 132 SMs would read nothing. A block a part then leaves its sums in memory,
 // and the last one of a tile to come adds up all parts in ascending order, whoever came when. Of 64 rows on
-// an H200, estimated: down (3584 x 18944) 93 -> 38 us in 4 parts, qkv (4608 x 3584) 19 -> 13 in 3, o (3584 x
-// 3584) 19 -> 11 in 4. Ledger of down: 3.7 MB written and read again, in L2, beside 136 MB of B.
+// an H200, medians of one run ("gemm_parts: speed"): qkv (4608 x 3584) 20.6 -> 16.0 us in the 3 parts that it
+// gets (1.29 times), o (3584 x 3584) 20.0 -> 14.2 in its 4 (1.41 times), down (3584 x 18944) 89.5 -> 45.8 in
+// 4 (1.95 times) and 65.6 in 8. gemm_parts() gives down 9, which is too many. Ledger of down in 4: 3.7 MB
+// written and read again, in L2, beside 136 MB of B.
 #pragma once
 
 #include <cstdint>
